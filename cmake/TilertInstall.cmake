@@ -1,0 +1,28 @@
+# find_package(tilert), pkg-config and the tool. The tree is relocatable.
+include(CMakePackageConfigHelpers)
+
+install(
+  TARGETS tilert
+  EXPORT tilertTargets
+  FILE_SET HEADERS)
+install(
+  EXPORT tilertTargets
+  NAMESPACE tilert::
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/tilert")
+
+configure_package_config_file(
+  "${PROJECT_SOURCE_DIR}/cmake/tilertConfig.cmake.in" "${PROJECT_BINARY_DIR}/tilertConfig.cmake"
+  INSTALL_DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/tilert")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/tilertConfigVersion.cmake" COMPATIBILITY SameMajorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/tilertConfig.cmake" "${PROJECT_BINARY_DIR}/tilertConfigVersion.cmake"
+        DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/tilert")
+
+# The .pc file finds its prefix from where it lies, so that the tree may be moved.
+file(RELATIVE_PATH TILERT_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" TILERT_PC_PREFIX "${TILERT_PC_PREFIX}")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/tilert.pc.in" "${PROJECT_BINARY_DIR}/tilert.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/tilert.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+if(TARGET tilert_tool)
+  install(TARGETS tilert_tool)
+endif()

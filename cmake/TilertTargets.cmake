@@ -1,0 +1,51 @@
+# How every target of the project is made. Sources are globbed: a new .cc needs no edit of a CMakeLists.txt.
+
+# What all our own translation units share; never exported.
+add_library(tilert_options INTERFACE)
+target_compile_features(tilert_options INTERFACE cxx_std_20)
+target_compile_options(tilert_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers $<$<BOOL:${TILERT_WERROR}>:-Werror>)
+target_include_directories(
+  tilert_options INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/generated")
+target_include_directories(tilert_options SYSTEM INTERFACE "${TILERT_FLATBUFFERS_INCLUDE_DIR}")
+target_link_libraries(
+  tilert_options
+  INTERFACE absl::status absl::statusor absl::strings absl::str_format absl::flat_hash_map absl::flat_hash_set absl::span absl::hash
+            absl::inlined_vector Threads::Threads ${CMAKE_DL_LIBS})
+
+function(tilert_properties target)
+  set_target_properties(
+    ${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
+# tilert_layer(NAME target FOLDER folder DEPS targets...): the static, position-independent library of one folder.
+# Its sources are all *.cc below the folder except main.cc.
+function(tilert_layer)
+  cmake_parse_arguments(arg "" "NAME;FOLDER" "DEPS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${arg_FOLDER}/*.cc" "${PROJECT_SOURCE_DIR}/${arg_FOLDER}/*.h")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+  set(compiled ${sources})
+  list(FILTER compiled INCLUDE REGEX "\\.cc$")
+  if(NOT compiled)
+    file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/empty.cc" "")
+    list(APPEND sources "${CMAKE_CURRENT_BINARY_DIR}/empty.cc")
+  endif()
+  add_library(${arg_NAME} STATIC ${sources})
+  target_link_libraries(${arg_NAME} PUBLIC ${arg_DEPS} tilert_options)
+  tilert_properties(${arg_NAME})
+endfunction()
+
+# tilert_embed(target HEADER path VARIABLE name FILES files...): text files as string constants.
+# Writes <build>/generated/<path>, which declares `struct EmbeddedFile {name, text}` and the array `name`.
+function(tilert_embed target)
+  cmake_parse_arguments(arg "" "HEADER;VARIABLE" "FILES" ${ARGN})
+  set(header "${PROJECT_BINARY_DIR}/generated/${arg_HEADER}")
+  list(JOIN arg_FILES "|" files)
+  add_custom_command(
+    OUTPUT "${header}"
+    COMMAND ${CMAKE_COMMAND} "-DHEADER=${header}" "-DVARIABLE=${arg_VARIABLE}" "-DFILES=${files}" -P
+            "${PROJECT_SOURCE_DIR}/cmake/EmbedFiles.cmake"
+    DEPENDS ${arg_FILES} "${PROJECT_SOURCE_DIR}/cmake/EmbedFiles.cmake"
+    COMMENT "Embedding ${arg_HEADER}"
+    VERBATIM)
+  target_sources(${target} PRIVATE "${header}")
+endfunction()
