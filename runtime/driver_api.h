@@ -1,0 +1,99 @@
+// The part of the CUDA driver's binary interface that tilert calls, declared by ourselves: libcuda is opened at run
+// time and no toolkit header is needed to build. Values are fixed by the driver's ABI; tests/runtime/driver_abi_test.cc
+// compares every one with cuda.h where a toolkit is installed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tilert::cuda {
+
+using Result = int;               // CUresult
+using Device = int;               // CUdevice
+using DevicePtr = unsigned long long;  // CUdeviceptr on 64-bit hosts
+
+using Context = struct ContextHandle*;      // CUcontext
+using Stream = struct StreamHandle*;        // CUstream
+using Event = struct EventHandle*;          // CUevent
+using Module = struct ModuleHandle*;        // CUmodule
+using Function = struct FunctionHandle*;    // CUfunction
+using Library = struct LibraryHandle*;      // CUlibrary
+using Kernel = struct KernelHandle*;        // CUkernel
+using Graph = struct GraphHandle*;          // CUgraph
+using GraphExec = struct GraphExecHandle*;  // CUgraphExec
+
+// CUresult values that tilert tells apart.
+inline constexpr Result kSuccess = 0;
+inline constexpr Result kInvalidValue = 1;
+inline constexpr Result kOutOfMemory = 2;
+inline constexpr Result kNotInitialized = 3;
+inline constexpr Result kDeinitialized = 4;
+inline constexpr Result kStubLibrary = 34;
+inline constexpr Result kCallRequiresNewerDriver = 36;
+inline constexpr Result kDeviceUnavailable = 46;
+inline constexpr Result kNoDevice = 100;
+inline constexpr Result kInvalidDevice = 101;
+inline constexpr Result kInvalidImage = 200;
+inline constexpr Result kInvalidContext = 201;
+inline constexpr Result kNoBinaryForGpu = 209;
+inline constexpr Result kEccUncorrectable = 214;
+inline constexpr Result kInvalidPtx = 218;
+inline constexpr Result kJitCompilerNotFound = 221;
+inline constexpr Result kUnsupportedPtxVersion = 222;
+inline constexpr Result kInvalidHandle = 400;
+inline constexpr Result kNotFound = 500;
+inline constexpr Result kNotReady = 600;
+inline constexpr Result kIllegalAddress = 700;
+inline constexpr Result kLaunchOutOfResources = 701;
+inline constexpr Result kLaunchTimeout = 702;
+inline constexpr Result kContextIsDestroyed = 709;
+inline constexpr Result kAssert = 710;
+inline constexpr Result kHardwareStackError = 714;
+inline constexpr Result kLaunchFailed = 719;
+inline constexpr Result kNotSupported = 801;
+inline constexpr Result kSystemNotReady = 802;
+inline constexpr Result kSystemDriverMismatch = 803;
+inline constexpr Result kStreamCaptureUnsupported = 900;
+inline constexpr Result kStreamCaptureWrongThread = 908;
+
+// CUdevice_attribute.
+inline constexpr int kDeviceMaxThreadsPerBlock = 1;
+inline constexpr int kDeviceMultiprocessorCount = 16;
+inline constexpr int kDeviceClockRate = 13;
+inline constexpr int kDeviceMemoryClockRate = 36;
+inline constexpr int kDeviceGlobalMemoryBusWidth = 37;
+inline constexpr int kDeviceL2CacheSize = 38;
+inline constexpr int kDeviceComputeCapabilityMajor = 75;
+inline constexpr int kDeviceComputeCapabilityMinor = 76;
+inline constexpr int kDeviceMaxSharedMemoryPerBlockOptin = 97;
+
+// CUfunction_attribute.
+inline constexpr int kFuncMaxThreadsPerBlock = 0;
+inline constexpr int kFuncSharedSizeBytes = 1;
+inline constexpr int kFuncLocalSizeBytes = 3;
+inline constexpr int kFuncNumRegs = 4;
+inline constexpr int kFuncMaxDynamicSharedSizeBytes = 8;
+
+// CUjit_option.
+inline constexpr int kJitErrorLogBuffer = 5;
+inline constexpr int kJitErrorLogBufferSizeBytes = 6;
+
+// CUstreamCaptureStatus and CUstreamCaptureMode.
+inline constexpr int kCaptureStatusNone = 0;
+inline constexpr int kCaptureModeGlobal = 0;
+inline constexpr int kCaptureModeThreadLocal = 1;
+inline constexpr int kCaptureModeRelaxed = 2;
+
+inline constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
+
+// CUlaunchConfig.
+struct LaunchConfig {
+  unsigned grid_x, grid_y, grid_z;
+  unsigned block_x, block_y, block_z;
+  unsigned shared_bytes;
+  Stream stream;
+  void* attributes;  // CUlaunchAttribute[attribute_count], unused so far
+  unsigned attribute_count;
+};
+
+}  // namespace tilert::cuda
