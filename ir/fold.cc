@@ -1,0 +1,153 @@
+// Constant folding of integer, index and bool expressions. Floats are left to the executor and the emitter.
+#include <cstdint>
+#include <optional>
+
+#include "ir/expr.h"
+#include "ir/int_math.h"
+
+namespace tilert {
+namespace {
+
+// Value of `a op b` on integers of `type`; nothing when it is not defined by wrapping arithmetic alone: an index that would
+// overflow, a shift out of range, an operator of floats.
+std::optional<int64_t> EvalInt(ExprOp op, DType type, int64_t a, int64_t b) {
+  const bool is_unsigned = KindOf(type) == DTypeKind::kUnsigned;
+  const uint64_t ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
+  const bool less = is_unsigned ? ua < ub : a < b;
+  int64_t exact = 0;
+  switch (op) {
+    case ExprOp::kAdd:
+      if (__builtin_add_overflow(a, b, &exact) && type == DType::kIndex) return std::nullopt;
+      return exact;
+    case ExprOp::kSub:
+      if (__builtin_sub_overflow(a, b, &exact) && type == DType::kIndex) return std::nullopt;
+      return exact;
+    case ExprOp::kMul:
+      if (__builtin_mul_overflow(a, b, &exact) && type == DType::kIndex) return std::nullopt;
+      return exact;
+    case ExprOp::kFloorDiv:
+      if (is_unsigned) return b == 0 ? 0 : static_cast<int64_t>(ua / ub);
+      if (type == DType::kIndex && a == INT64_MIN && b == -1) return std::nullopt;
+      return FloorDivInt(a, b);
+    case ExprOp::kFloorMod:
+      if (is_unsigned) return b == 0 ? 0 : static_cast<int64_t>(ua % ub);
+      return FloorModInt(a, b);
+    case ExprOp::kBitAnd: return a & b;
+    case ExprOp::kBitOr: return a | b;
+    case ExprOp::kBitXor: return a ^ b;
+    case ExprOp::kShl:
+      if (b < 0 || b >= DTypeBits(type)) return std::nullopt;
+      exact = static_cast<int64_t>(ua << b);
+      if (type == DType::kIndex && (exact >> b) != a) return std::nullopt;
+      return exact;
+    case ExprOp::kShr:
+      if (b < 0 || b >= DTypeBits(type)) return std::nullopt;
+      return is_unsigned ? static_cast<int64_t>(ua >> b) : a >> b;
+    case ExprOp::kLt: return less;
+    case ExprOp::kLe: return less || a == b;
+    case ExprOp::kGt: return !less && a != b;
+    case ExprOp::kGe: return !less;
+    case ExprOp::kEq: return a == b;
+    case ExprOp::kNe: return a != b;
+    case ExprOp::kAnd: return a != 0 && b != 0;
+    case ExprOp::kOr: return a != 0 || b != 0;
+    case ExprOp::kMin: return less ? a : b;
+    case ExprOp::kMax: return less ? b : a;
+    default: return std::nullopt;
+  }
+}
+
+std::optional<int64_t> EvalIntUnary(ExprOp op, DType type, int64_t a) {
+  switch (op) {
+    case ExprOp::kNeg:
+      if (type == DType::kIndex && a == INT64_MIN) return std::nullopt;
+      return static_cast<int64_t>(0 - static_cast<uint64_t>(a));
+    case ExprOp::kAbs:
+      if (KindOf(type) == DTypeKind::kUnsigned) return a;
+      if (type == DType::kIndex && a == INT64_MIN) return std::nullopt;
+      return a < 0 ? static_cast<int64_t>(0 - static_cast<uint64_t>(a)) : a;
+    case ExprOp::kNot: return a == 0;
+    case ExprOp::kBitNot: return ~a;
+    default: return std::nullopt;
+  }
+}
+
+bool IsIntegral(DType type) { return IsInteger(type) || type == DType::kBool; }
+
+// x op identity = x, and x op absorbing = absorbing. Nothing when no rule applies.
+Expr FoldIdentity(ExprArena& arena, const ExprNode& node) {
+  const Expr a = node.args[0], b = node.args[1];
+  const auto is = [&](Expr e, int64_t value) { return arena.IsInt(e, value); };
+  switch (node.op) {
+    case ExprOp::kAdd:
+      if (is(a, 0)) return b;
+      return is(b, 0) ? a : Expr{};
+    case ExprOp::kSub: return is(b, 0) ? a : a == b ? arena.Int(0, node.dtype) : Expr{};
+    case ExprOp::kMul:
+      if (is(a, 1)) return b;
+      if (is(b, 1)) return a;
+      return is(a, 0) || is(b, 0) ? arena.Int(0, node.dtype) : Expr{};
+    case ExprOp::kFloorDiv: return is(b, 1) ? a : Expr{};
+    case ExprOp::kFloorMod: return is(b, 1) ? arena.Int(0, node.dtype) : Expr{};
+    case ExprOp::kAnd:
+      if (is(a, 0) || is(b, 0)) return arena.Int(0, DType::kBool);
+      return is(a, 1) ? b : is(b, 1) || a == b ? a : Expr{};
+    case ExprOp::kOr:
+      if (is(a, 1) || is(b, 1)) return arena.Int(1, DType::kBool);
+      return is(a, 0) ? b : is(b, 0) || a == b ? a : Expr{};
+    case ExprOp::kMin:
+    case ExprOp::kMax: return a == b ? a : Expr{};
+    case ExprOp::kLe:
+    case ExprOp::kGe:
+    case ExprOp::kEq: return a == b ? arena.Int(1, DType::kBool) : Expr{};
+    case ExprOp::kLt:
+    case ExprOp::kGt:
+    case ExprOp::kNe: return a == b ? arena.Int(0, DType::kBool) : Expr{};
+    default: return Expr{};
+  }
+}
+
+// The folded form of one node whose operands are already folded; `self` when nothing applies.
+Expr FoldNode(ExprArena& arena, Expr self) {
+  const ExprNode node = arena[self];
+  int64_t a = 0, b = 0;
+  if (node.op == ExprOp::kSelect) {
+    if (arena.AsInt(node.args[0], &a)) return a != 0 ? node.args[1] : node.args[2];
+    return node.args[1] == node.args[2] ? node.args[1] : self;
+  }
+  if (node.op == ExprOp::kCast) {
+    const DType source = arena[node.args[0]].dtype;
+    if (source == node.dtype) return node.args[0];
+    return IsIntegral(node.dtype) && arena.AsInt(node.args[0], &a) ? arena.Int(a, node.dtype) : self;
+  }
+  if (node.args.empty() || !IsIntegral(node.dtype) || !IsIntegral(arena[node.args[0]].dtype)) return self;
+  const DType type = arena[node.args[0]].dtype;
+  if (node.args.size() == 1 && arena.AsInt(node.args[0], &a)) {
+    const auto value = EvalIntUnary(node.op, type, a);
+    return value ? arena.Int(*value, node.dtype) : self;
+  }
+  if (node.args.size() != 2 || (!IsInfixOp(node.op) && node.op != ExprOp::kMin && node.op != ExprOp::kMax)) return self;
+  if (arena.AsInt(node.args[0], &a) && arena.AsInt(node.args[1], &b)) {
+    const auto value = EvalInt(node.op, type, a, b);
+    return value ? arena.Int(*value, node.dtype) : self;
+  }
+  const Expr folded = FoldIdentity(arena, node);
+  return folded ? folded : self;
+}
+
+}  // namespace
+
+Expr Fold(ExprArena& arena, Expr root) {
+  if (!root) return root;
+  std::vector<Expr> order;
+  ForEachNode(arena, root, [&](Expr e, const ExprNode&) { order.push_back(e); });
+  absl::flat_hash_map<Expr, Expr> folded;
+  for (Expr e : order) {
+    ExprNode node = arena[e];
+    for (Expr& arg : node.args) arg = folded.at(arg);
+    folded[e] = FoldNode(arena, arena.Intern(std::move(node)));
+  }
+  return folded.at(root);
+}
+
+}  // namespace tilert
