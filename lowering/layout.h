@@ -55,6 +55,10 @@ struct FragmentLayout {
   bool operator==(const FragmentLayout&) const = default;
 };
 
+// True when the digits of each owner fit into each other without overlap (lanes into 32, warps into `warps`) and no extent
+// exceeds its padded extent: what every function here requires.
+bool IsWellFormed(const FragmentLayout& layout);
+
 // Merges neighbouring factors that continue each other and drops factors of size 1. Equal functions that differ only so compare equal.
 FragmentLayout Canonical(const FragmentLayout& layout);
 
@@ -108,6 +112,7 @@ SharedLayout RowMajorShared(const std::vector<int64_t>& extents, int element_byt
 SharedLayout SwizzledShared(const std::vector<int64_t>& extents, int element_bytes);
 
 // Ways a warp-wide access of these byte addresses (−1: inactive lane, `bytes` each) is serialised beyond the ideal; 1 = conflict-free.
+// Of an access that the hardware serves in several phases (8 and 16 bytes): the mean of its phases, rounded up.
 int BankConflictWays(const std::vector<int64_t>& byte_addresses, int bytes);
 
 std::string ToString(const FragmentLayout& layout);
