@@ -1,0 +1,43 @@
+#include "frontend/source.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tilert::frontend {
+
+SourceRange Join(SourceRange a, SourceRange b) { return {std::min(a.begin, b.begin), std::max(a.end, b.end)}; }
+
+SourceFile::SourceFile(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {
+  line_starts_.push_back(0);
+  for (uint32_t i = 0; i < text_.size(); ++i) {
+    const bool lone_cr = text_[i] == '\r' && (i + 1 == text_.size() || text_[i + 1] != '\n');
+    if (text_[i] == '\n' || lone_cr) line_starts_.push_back(i + 1);
+  }
+}
+
+std::string_view SourceFile::Text(SourceRange range) const {
+  return std::string_view(text_).substr(range.begin, range.end - range.begin);
+}
+
+uint32_t SourceFile::LineStart(uint32_t offset) const {
+  return *std::prev(std::upper_bound(line_starts_.begin(), line_starts_.end(), offset));
+}
+
+Position SourceFile::PositionOf(uint32_t offset) const {
+  offset = std::min<uint32_t>(offset, static_cast<uint32_t>(text_.size()));
+  const auto line = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
+  int column = 1;
+  for (uint32_t i = *std::prev(line); i < offset; ++i) {
+    // Continuation bytes of UTF-8 do not start a column.
+    if ((static_cast<unsigned char>(text_[i]) & 0xC0) != 0x80) ++column;
+  }
+  return {static_cast<int>(line - line_starts_.begin()), column};
+}
+
+std::string_view SourceFile::LineAt(uint32_t offset) const {
+  const uint32_t start = LineStart(offset);
+  const size_t end = text_.find_first_of("\r\n", start);
+  return std::string_view(text_).substr(start, (end == std::string::npos ? text_.size() : end) - start);
+}
+
+}  // namespace tilert::frontend
