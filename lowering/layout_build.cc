@@ -8,30 +8,29 @@ namespace {
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Threads of one kind (lanes or warps) still to be given to a dimension.
+// Threads of one kind (lanes or warps) still to be given to dimensions.
 struct Supply {
   Owner owner;
   int64_t left;
   int64_t stride = 1;
 };
 
-// How many of `supply` to spread `chunks` pieces of work over when `granted` threads share them already: the most that leave
-// at most a quarter of the padded work idle, so that the others can serve another dimension. With `last`, the fewest that
-// cover all the work: nobody else wants them.
-int64_t Share(int64_t chunks, int64_t granted, int64_t supply, bool last) {
-  const int64_t each = CeilDiv(chunks, granted);
-  if (last) {
-    for (int64_t n = 1; n < supply; ++n) {
-      if (supply % n == 0 && n >= each) return n;
-    }
-    return supply;
-  }
+// The most of `supply` that `chunks` pieces of work, shared by `granted` threads already, can use with at most a quarter of the
+// padded work idle.
+int64_t FairShare(int64_t chunks, int64_t granted, int64_t supply) {
   for (int64_t n = supply; n > 1; --n) {
-    if (supply % n != 0) continue;
     const int64_t threads = granted * n;
-    if (threads * CeilDiv(chunks, threads) * 3 <= chunks * 4) return n;
+    if (supply % n == 0 && threads * CeilDiv(chunks, threads) * 3 <= chunks * 4) return n;
   }
   return 1;
+}
+
+// The fewest of `supply` that cover the work; all of it when that is not enough.
+int64_t FullShare(int64_t chunks, int64_t granted, int64_t supply) {
+  for (int64_t n = 1; n < supply; ++n) {
+    if (supply % n == 0 && n >= CeilDiv(chunks, granted)) return n;
+  }
+  return supply;
 }
 
 LayoutDim Dim(int64_t extent, std::vector<Factor> factors) { return LayoutDim{extent, std::move(factors)}; }
@@ -39,34 +38,39 @@ LayoutDim Dim(int64_t extent, std::vector<Factor> factors) { return LayoutDim{ex
 }  // namespace
 
 FragmentLayout BlockedLayout(const std::vector<int64_t>& extents, int warps, int64_t vector) {
+  const size_t rank = extents.size();
   FragmentLayout layout;
   layout.warps = warps;
-  layout.dims.resize(extents.size());
+  layout.dims.resize(rank);
+  std::vector<int64_t> chunks(rank), granted(rank, 1);
+  for (size_t d = 0; d < rank; ++d) {
+    layout.dims[d].extent = extents[d];
+    chunks[d] = std::max<int64_t>(extents[d], 1);
+  }
+  if (rank > 0 && vector > 1) {
+    layout.dims.back().factors.push_back({vector, Owner::kReg, 1});
+    chunks.back() = CeilDiv(chunks.back(), vector);
+  }
+  // First what fits well, so that earlier dimensions get what a ragged last one would waste; then whoever can use the rest.
   Supply supplies[] = {{Owner::kLane, kLanes}, {Owner::kWarp, warps}};
-  int64_t reg_stride = 1;
-  for (size_t d = extents.size(); d-- > 0;) {
-    LayoutDim& dim = layout.dims[d];
-    dim.extent = extents[d];
-    int64_t chunks = std::max<int64_t>(extents[d], 1);
-    if (d + 1 == extents.size() && vector > 1) {
-      chunks = CeilDiv(chunks, vector);
-      dim.factors.push_back({vector, Owner::kReg, reg_stride});
-      reg_stride *= vector;
+  for (const auto share : {FairShare, FullShare}) {
+    for (size_t d = rank; d-- > 0;) {
+      for (Supply& supply : supplies) {
+        const int64_t n = share(chunks[d], granted[d], supply.left);
+        if (n == 1) continue;
+        layout.dims[d].factors.push_back({n, supply.owner, supply.stride});
+        supply.stride *= n;
+        supply.left /= n;
+        granted[d] *= n;
+      }
     }
-    const bool last = std::all_of(extents.begin(), extents.begin() + static_cast<int64_t>(d), [](int64_t e) { return e <= 1; });
-    int64_t granted = 1;
-    for (Supply& supply : supplies) {
-      const int64_t n = Share(chunks, granted, supply.left, last);
-      if (n == 1) continue;
-      dim.factors.push_back({n, supply.owner, supply.stride});
-      supply.stride *= n;
-      supply.left /= n;
-      granted *= n;
-    }
-    if (const int64_t rest = CeilDiv(chunks, granted); rest > 1) {
-      dim.factors.push_back({rest, Owner::kReg, reg_stride});
-      reg_stride *= rest;
-    }
+  }
+  int64_t reg_stride = std::max<int64_t>(vector, 1);
+  for (size_t d = rank; d-- > 0;) {
+    const int64_t rest = CeilDiv(chunks[d], granted[d]);
+    if (rest == 1) continue;
+    layout.dims[d].factors.push_back({rest, Owner::kReg, reg_stride});
+    reg_stride *= rest;
   }
   return layout;
 }

@@ -61,7 +61,11 @@ Target ThroughPtx(int sm) {
   target.arch = Cat("compute_", sm);
   target.sm = sm;
   // Consumer chips of a new generation have had 99 KiB; nothing more is sure.
-  if (sm > kNewestKnown) target.max_shared_bytes = 99 * kKib, target.shared_bytes_per_sm = 100 * kKib, target.max_threads_per_sm = 1536;
+  if (sm > kNewestKnown) {
+    target.max_shared_bytes = 99 * kKib;
+    target.shared_bytes_per_sm = 100 * kKib;
+    target.max_threads_per_sm = 1536;
+  }
   return target;
 }
 
