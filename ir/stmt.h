@@ -51,7 +51,7 @@ struct Alloc { BufferId buffer = kNoId; bool operator==(const Alloc&) const = de
 // rest must agree in order. `is_async`: effect defined at the matching Wait / barrier.
 struct Copy {
   Region src, dst;
-  Expr fill;                  // value of source elements outside their buffer; none: zero
+  Expr fill = {};             // value of source elements outside their buffer; none: zero
   uint32_t coalesced_width = 0;  // elements a thread moves at once; 0: free
   bool disable_tma = false;
   bool is_async = false;

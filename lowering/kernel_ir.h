@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -87,7 +88,7 @@ struct Copy {
   TileAccess dst, src;
   FragmentLayout layout;  // of the iteration space; a register side has the same ownership
   int64_t width = 1;      // elements
-  Expr fill;
+  Expr fill = {};
 };
 struct CpAsyncCommit {};
 // Waits until at most `pending` groups of this thread are unfinished. `retires`: the (buffer, version) pairs whose copies are complete after
@@ -139,7 +140,8 @@ struct Kernel {
   std::string schedule;             // human-readable lines for the header comment of the emitted source
 };
 
-// What a statement touches in shared memory, for barrier placement and for the simulator's region checks.
+// What a statement touches in shared memory, for barrier placement and for the simulator's region checks. `version` may use variables
+// that are bound inside the statement. Each pair once, a write standing for a read.
 struct SharedUse { BufferId buffer = kNoId; Expr version; bool write = false; bool async = false; };
 std::vector<SharedUse> SharedUses(const Kernel& kernel, const Stmt& stmt);  // of the statement itself and everything nested in it
 
@@ -148,9 +150,14 @@ std::vector<SharedUse> SharedUses(const Kernel& kernel, const Stmt& stmt);  // o
 std::string VerifyKernel(const Kernel& kernel);
 
 // Text for `tilert emit --kernel-ir`, --print-after and golden tests.
-std::string Print(const Kernel& kernel);
+std::string ToText(const Kernel& kernel);
 
 std::vector<Block*> ChildBlocks(Stmt& stmt);
 std::vector<const Block*> ChildBlocks(const Stmt& stmt);
+// Calls `visit` on each expression operand that `stmt` itself holds (not those of nested statements).
+void ForEachExpr(Stmt& stmt, const std::function<void(Expr&)>& visit);
+void ForEachExpr(const Stmt& stmt, const std::function<void(Expr)>& visit);
+// Subscripts that an access to `buffer` takes: its rank, and one more (the version) in shared memory.
+size_t SubscriptCount(const Buffer& buffer);
 
 }  // namespace tilert::kir

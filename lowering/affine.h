@@ -1,0 +1,33 @@
+// Small facts about index expressions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/types/span.h"
+#include "ir/program.h"
+#include "lowering/lowered.h"
+
+namespace tilert {
+
+// Expressions of index arithmetic, folded as they are built.
+Expr AddIndex(ExprArena& arena, Expr a, Expr b);
+Expr AddIndex(ExprArena& arena, Expr a, int64_t b);
+
+// True when `e` uses any of `vars`.
+bool UsesAny(const ExprArena& arena, Expr e, absl::Span<const VarId> vars);
+
+// True when `e` loads from `buffer`.
+bool Loads(const ExprArena& arena, Expr e, BufferId buffer);
+
+// index = base + vars[var], or index = base with var = −1; base free of `vars`. None for anything else.
+struct UnitIndex {
+  int var = -1;
+  Expr base;
+};
+std::optional<UnitIndex> SplitUnit(ExprArena& arena, Expr index, absl::Span<const VarId> vars);
+
+// Largest power of two (≤ 2^20) that is known to divide `e`, whatever its variables are.
+int64_t KnownPowerOfTwoDivisor(const ExprArena& arena, Expr e, const ArgClass& args);
+
+}  // namespace tilert

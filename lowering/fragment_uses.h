@@ -1,0 +1,49 @@
+// How an element loop touches fragments, and which layouts of loop and fragment go together.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "lowering/tile_state.h"
+
+namespace tilert {
+
+// One fragment that a Parallel loop reads or writes.
+struct FragmentUse {
+  BufferId buffer = kNoId;
+  bool read = false;
+  bool write = false;
+  // Every subscript of every access is a loop variable of its own (the same one everywhere) or an immediate.
+  bool plain = true;
+  std::vector<int> follows;  // plain: one a fragment dim, the loop dim it follows or −1 (immediate)
+};
+std::vector<FragmentUse> FragmentUses(const TileState& state, const Parallel& loop);
+
+// The part of `layout` that moves with the loop: its dims in loop order (loop dims that the fragment lacks are dropped), each with the loop's
+// extent. None when a dim that does not follow the loop is spread over threads, or the loop runs beyond the fragment.
+std::optional<FragmentLayout> FollowedLayout(const FragmentLayout& layout, const FragmentUse& use, const std::vector<int64_t>& loop_extents);
+
+// The loop dims that `use` follows, ascending: those of FollowedLayout.
+std::vector<int> FollowedDims(const FragmentUse& use);
+
+// True when a loop in layout `loop` may access a fragment in `layout` directly, each thread its own registers.
+bool DirectUse(const FragmentLayout& layout, const FragmentUse& use, const FragmentLayout& loop);
+
+// The layout that `use` would want of a fragment of `shape` under a loop in layout `loop`; none when it can't be told (partial or not plain).
+std::optional<FragmentLayout> WantedLayout(const FragmentUse& use, const std::vector<int64_t>& shape, const FragmentLayout& loop);
+
+// The layout for `loop`: of the fragment it uses in full rank that lets most elements be accessed directly (fragments it writes first);
+// none when no such fragment has a layout yet.
+std::optional<FragmentLayout> LoopLayout(const TileState& state, const Parallel& loop);
+
+// The warps of a block as a grid over a gemm's C tile, by policy.
+WarpGrid ChooseWarpGrid(GemmPolicy policy, int64_t m, int64_t n, int warps);
+// True when the tensor cores can do `gemm` (mma.m16n8k16: 16-bit operands of one type, fp32 or fp16 accumulator).
+bool IsMmaGemm(const TileState& state, const Gemm& gemm);
+struct GemmShape { int64_t m = 0, n = 0, k = 0; };
+GemmShape ShapeOf(const TileState& state, const Gemm& gemm);
+
+// Extents other than 1, and which dims they are.
+std::vector<int> MovingDims(const std::vector<int64_t>& extents);
+
+}  // namespace tilert

@@ -1,0 +1,120 @@
+// From tiles to threads: builds the KernelIr of one launch out of a TileState whose layouts are solved.
+//
+// One builder, one member function a kind of statement, spread over plan_*.cc by topic. What the builder leaves to the kernel passes:
+// barriers (pass_barriers.cc), places in shared memory (pass_shared_memory.cc), proofs of bounds (pass_bounds.cc).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "lowering/fragment_uses.h"
+#include "lowering/tile_state.h"
+
+namespace tilert {
+
+class PlanBuilder {
+ public:
+  explicit PlanBuilder(TileState& state) : s_(state) {}
+  absl::StatusOr<kir::Kernel> Run();
+
+ private:
+  // plan.cc: tables, expressions, statements.
+  void MapParameters();
+  void MapGlobal(BufferId id);
+  std::vector<Expr> ContiguousStrides(const std::vector<Expr>& shape);
+  BufferId NewRegister(std::string name, DType dtype, FragmentLayout layout);
+  BufferId NewShared(std::string name, DType dtype, SharedLayout layout, int64_t versions = 1);
+  VarId NewVar(std::string name);
+  Expr VarExpr(VarId id) { return k_.exprs.Leaf(ExprOp::kVar, id, DType::kIndex); }
+  Expr Int(int64_t value) { return k_.exprs.Int(value); }
+  Expr Slot(BufferId program_buffer);
+  Expr Tr(Expr e);
+  std::vector<Expr> Tr(const std::vector<Expr>& es);
+  absl::StatusOr<Expr> BlockExpr(Expr e);
+  void Emit(kir::StmtOp op) { block_->push_back({std::move(op), loc_}); }
+  absl::Status EmitBlock(const Block& block, kir::Block& out);
+  absl::Status EmitStmt(const Stmt& stmt);
+  absl::Status EmitFor(const For& loop);
+  absl::Status EmitIf(const If& branch);
+  absl::Status EmitWhile(const While& loop);
+  absl::Status EmitVarStore(const Store& store);
+  absl::Status EmitAlloc(BufferId id);
+  void EmitFill(BufferId fragment, Expr value);
+  absl::Status Unsupported(const Stmt& stmt, std::string_view what) const;
+
+  // plan_copy.cc: copies, conversions between layouts, staging through shared memory.
+  struct Side {
+    kir::TileAccess access;
+    FragmentLayout layout;  // of the iteration space; register sides only
+  };
+  absl::Status EmitCopy(const Copy& copy);
+  absl::Status EmitFragmentCopy(const Copy& copy);
+  bool FragmentBox(const Region& region, FragmentLayout* layout) const;
+  kir::TileAccess Access(const Region& region);
+  kir::TileAccess WholeAccess(BufferId kernel_buffer, size_t rank) const;
+  int64_t MemoryWidth(const kir::TileAccess& access, size_t rank) const;
+  void EmitTileCopy(kir::TileAccess dst, kir::TileAccess src, FragmentLayout layout, Expr fill = {});
+  void MoveFragment(BufferId dst, BufferId src, const std::vector<int>& dst_dims, const std::vector<int>& src_dims);
+  BufferId StageOut(BufferId fragment);              // kernel register buffer → new shared buffer with its contents
+  void StageIn(BufferId shared, BufferId fragment);  // and back
+  BufferId NewScratch(const std::string& name, DType dtype, const std::vector<int64_t>& extents);
+  bool IsAsync(const kir::TileAccess& dst, const kir::TileAccess& src, int64_t width, Expr fill) const;
+  void FlushAsync();
+  void FlushAsyncFor(const Stmt& stmt);
+
+  // plan_loops.cc: element loops.
+  absl::Status EmitParallel(const Parallel& loop);
+  absl::Status EmitElementBlock(const Block& block, kir::Block& out);
+  absl::Status EmitElementStmt(const Stmt& stmt, kir::Block& out);
+
+  // plan_reduce.cc
+  absl::Status EmitReduce(const Reduce& reduce);
+  void CombineInto(BufferId dst, BufferId src, ReduceOp op);
+
+  // plan_gemm.cc
+  absl::Status EmitGemm(const Gemm& gemm);
+  absl::Status EmitMmaGemm(const Gemm& gemm);
+  absl::Status EmitSimtGemm(const Gemm& gemm);
+  struct Operand {
+    bool in_registers = false;
+    kir::TileAccess access;    // follows: 0 = M or N, 1 = K
+    DType dtype = DType::kInvalid;
+    Expr k_start;              // start of the K subscript
+    int k_dim = 0;             // which subscript of `access` it is
+    bool k_last = false;       // K is the last subscript
+    bool aligned = false;      // rows of 8 elements are aligned 16-byte chunks of shared memory
+  };
+  absl::StatusOr<Operand> GemmOperand(const Region& region, bool k_last, const FragmentLayout& wanted);
+  BufferId LoadOperand(const Operand& operand, const FragmentLayout& layout, Expr k, bool ragged, std::string name);
+
+  // plan_pipeline.cc
+  struct Producer {
+    const Copy* copy = nullptr;
+    size_t stmt = 0;   // in the loop body
+    size_t group = 0;  // copies that are first needed by the same statement share a group
+  };
+  std::vector<Producer> FindProducers(const For& loop) const;
+  absl::Status EmitPipelined(const For& loop, std::vector<Producer> producers);
+  absl::Status IssueStage(const For& loop, const std::vector<Producer>& producers, Expr iteration, Expr limit, int64_t versions);
+  void WaitForGroup(const std::vector<Producer>& producers, size_t group, int pending);
+
+  TileState& s_;
+  kir::Kernel k_;
+  kir::Block* block_ = nullptr;
+  SourceLoc loc_;
+  absl::flat_hash_map<BufferId, BufferId> buffers_;  // program → kernel
+  absl::flat_hash_map<BufferId, BufferId> staged_;   // program fragment → shared buffer that stands for it in the current loop
+  absl::flat_hash_map<BufferId, Expr> slots_;        // program shared buffer → current version
+  absl::flat_hash_map<VarId, Expr> substitutes_;     // program var → kernel expression
+  absl::flat_hash_map<BufferId, int64_t> versions_;  // program shared buffer → number of versions
+  std::vector<BufferId> outstanding_;                // kernel shared buffers with copies in flight outside a pipeline
+};
+
+// Buffers of the program that `stmt` (with everything nested in it) reads or writes.
+absl::flat_hash_set<BufferId> BuffersRead(const Program& program, const Stmt& stmt);
+absl::flat_hash_set<BufferId> BuffersWritten(const Stmt& stmt);
+
+}  // namespace tilert

@@ -1,0 +1,176 @@
+// Statements that are shorthand for others: what remains for the later passes is Copy, Gemm on shared memory or fragments,
+// Reduce on fragments, Fill of whole fragments, Parallel, and control flow.
+#include "ir/status_util.h"
+#include "lowering/affine.h"
+#include "lowering/tile_state.h"
+
+namespace tilert {
+namespace {
+
+class Desugar {
+ public:
+  explicit Desugar(TileState& state) : s_(state) {}
+
+  absl::Status Run(Stmt stmt, Block& out) {
+    const SourceLoc loc = stmt.loc;
+    if (auto* fill = std::get_if<Fill>(&stmt.op)) return FillLoop(std::move(stmt), *fill, loc, out);
+    if (auto* atomic = std::get_if<AtomicTile>(&stmt.op)) return AtomicLoop(*atomic, loc, out);
+    if (auto* reduce = std::get_if<Reduce>(&stmt.op)) return FragmentReduce(*reduce, loc, out);
+    if (auto* gemm = std::get_if<Gemm>(&stmt.op)) return LocalGemm(*gemm, loc, out);
+    if (auto* scan = std::get_if<Scan>(&stmt.op)) return ScanLoop(*scan, loc, out);
+    const bool element = std::holds_alternative<Atomic>(stmt.op) ||
+                         (std::holds_alternative<Store>(stmt.op) && s_.scope(std::get<Store>(stmt.op).buffer) != Scope::kVar);
+    if (element) {  // one element: a loop without dimensions
+      out.push_back({Parallel{{}, {}, {std::move(stmt)}, 0}, loc});
+    } else {
+      out.push_back(std::move(stmt));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // A Parallel over `region` whose body `make` builds from the subscripts of the region's elements.
+  template <typename Make>
+  Stmt Loop(const Region& region, const SourceLoc& loc, Make make) {
+    Parallel loop;
+    std::vector<Expr> indices;
+    for (size_t d = 0; d < region.start.size(); ++d) {
+      if (s_.E().IsInt(region.extent[d], 1)) {
+        indices.push_back(region.start[d]);
+        continue;
+      }
+      loop.vars.push_back(s_.NewVar(Cat("i", d)));
+      loop.extents.push_back(region.extent[d]);
+      indices.push_back(AddIndex(s_.E(), region.start[d], s_.VarExpr(loop.vars.back())));
+    }
+    loop.body.push_back({make(indices, loop.vars), loc});
+    return {std::move(loop), loc};
+  }
+
+  absl::Status FillLoop(Stmt stmt, const Fill& fill, const SourceLoc& loc, Block& out) {
+    if (s_.scope(fill.dst.buffer) == Scope::kFragment && s_.IsWhole(fill.dst)) {
+      out.push_back(std::move(stmt));
+      return absl::OkStatus();
+    }
+    out.push_back(Loop(fill.dst, loc, [&](const std::vector<Expr>& at, const std::vector<VarId>&) {
+      return Store{fill.dst.buffer, at, fill.value};
+    }));
+    return absl::OkStatus();
+  }
+
+  // Subscripts of `region` for the loop variables of another region of the same shape (unit extents dropped).
+  std::vector<Expr> Follow(const Region& region, const std::vector<VarId>& vars) {
+    std::vector<Expr> at;
+    size_t next = 0;
+    for (size_t d = 0; d < region.start.size(); ++d) {
+      const bool unit = s_.E().IsInt(region.extent[d], 1);
+      at.push_back(unit || next >= vars.size() ? region.start[d] : AddIndex(s_.E(), region.start[d], s_.VarExpr(vars[next++])));
+    }
+    return at;
+  }
+
+  absl::Status AtomicLoop(const AtomicTile& atomic, const SourceLoc& loc, Block& out) {
+    out.push_back(Loop(atomic.dst, loc, [&](const std::vector<Expr>& at, const std::vector<VarId>& vars) {
+      const Expr value = s_.E().Load(atomic.src.buffer, s_.buffer(atomic.src.buffer).dtype, Follow(atomic.src, vars));
+      return Atomic{atomic.op, atomic.dst.buffer, at, value, atomic.order, MemoryScope::kDevice};
+    }));
+    return absl::OkStatus();
+  }
+
+  // `region` as a whole new buffer of `scope`, filled by a copy.
+  absl::StatusOr<Region> CopyInto(const Region& region, Scope scope, const SourceLoc& loc, Block& out) {
+    const std::vector<int64_t> extents = s_.Extents(region.extent);
+    if (!AllKnown(extents)) {
+      return InvalidArgument("the region of '", s_.buffer(region.buffer).name, "' has an extent that is not fixed", Where(s_.program, loc));
+    }
+    const Buffer& buffer = s_.buffer(region.buffer);
+    const BufferId copy = s_.NewBuffer(buffer.name + (scope == Scope::kShared ? "_shared" : "_frag"), buffer.dtype, scope, extents);
+    out.push_back({Alloc{copy}, loc});
+    out.push_back({Copy{region, s_.Whole(copy)}, loc});
+    return s_.Whole(copy);
+  }
+
+  absl::Status FragmentReduce(Reduce reduce, const SourceLoc& loc, Block& out) {
+    const bool ready = s_.scope(reduce.src.buffer) == Scope::kFragment && s_.IsWhole(reduce.src);
+    if (!ready) {
+      TILERT_ASSIGN_OR_RETURN(reduce.src, CopyInto(reduce.src, Scope::kFragment, loc, out));
+    }
+    if (s_.scope(reduce.dst.buffer) == Scope::kFragment && s_.IsWhole(reduce.dst)) {
+      out.push_back({std::move(reduce), loc});
+      return absl::OkStatus();
+    }
+    const Region target = reduce.dst;
+    if (reduce.clear) {
+      const Buffer& buffer = s_.buffer(target.buffer);
+      const BufferId result = s_.NewBuffer(buffer.name + "_frag", buffer.dtype, Scope::kFragment, s_.Extents(target.extent));
+      out.push_back({Alloc{result}, loc});
+      reduce.dst = s_.Whole(result);
+    } else {
+      TILERT_ASSIGN_OR_RETURN(reduce.dst, CopyInto(target, Scope::kFragment, loc, out));
+    }
+    const Region result = reduce.dst;
+    out.push_back({std::move(reduce), loc});
+    out.push_back({Copy{result, target}, loc});
+    return absl::OkStatus();
+  }
+
+  absl::Status LocalGemm(Gemm gemm, const SourceLoc& loc, Block& out) {
+    for (Region* operand : {&gemm.a, &gemm.b}) {
+      if (s_.scope(operand->buffer) == Scope::kGlobal) {
+        TILERT_ASSIGN_OR_RETURN(*operand, CopyInto(*operand, Scope::kShared, loc, out));
+      }
+    }
+    if (s_.scope(gemm.c.buffer) == Scope::kFragment && s_.IsWhole(gemm.c)) {
+      out.push_back({std::move(gemm), loc});
+      return absl::OkStatus();
+    }
+    const Region target = gemm.c;
+    TILERT_ASSIGN_OR_RETURN(gemm.c, CopyInto(target, Scope::kFragment, loc, out));
+    const Region result = gemm.c;
+    out.push_back({std::move(gemm), loc});
+    out.push_back({Copy{result, target}, loc});
+    return absl::OkStatus();
+  }
+
+  // Prefix sums: the tile goes to shared memory, where one element thread walks each line.
+  absl::Status ScanLoop(const Scan& scan, const SourceLoc& loc, Block& out) {
+    TILERT_ASSIGN_OR_RETURN(Region work, CopyInto(scan.src, Scope::kShared, loc, out));
+    Region line = work;
+    const int64_t length = s_.Shape(work.buffer)[scan.axis];
+    line.extent[scan.axis] = s_.Int(1);
+    const DType dtype = s_.buffer(work.buffer).dtype;
+    out.push_back(Loop(line, loc, [&](std::vector<Expr> at, const std::vector<VarId>&) -> StmtOp {
+      For walk;
+      walk.kind = ForKind::kSerial;
+      walk.var = s_.NewVar("t");
+      walk.begin = s_.Int(1);
+      walk.end = s_.Int(length);
+      walk.step = s_.Int(1);
+      Expr here = s_.VarExpr(walk.var), before = AddIndex(s_.E(), here, -1);
+      if (scan.reverse) {
+        const auto mirrored = [&](Expr e) { return s_.E().Binary(ExprOp::kSub, s_.Int(length - 1), e); };
+        here = mirrored(here);
+        before = mirrored(before);
+      }
+      std::vector<Expr> from = at, to = at;
+      from[scan.axis] = before;
+      to[scan.axis] = here;
+      const Expr sum = s_.E().Binary(ExprOp::kAdd, s_.E().Load(work.buffer, dtype, from), s_.E().Load(work.buffer, dtype, to));
+      walk.body.push_back({Store{work.buffer, to, sum}, loc});
+      return walk;
+    }));
+    out.push_back({Copy{work, scan.dst}, loc});
+    return absl::OkStatus();
+  }
+
+  TileState& s_;
+};
+
+}  // namespace
+
+absl::Status DesugarTiles(TileState& state) {
+  Desugar desugar(state);
+  return RewriteBlock(state.L().body, [&](Stmt stmt, Block& out) { return desugar.Run(std::move(stmt), out); });
+}
+
+}  // namespace tilert

@@ -1,0 +1,86 @@
+#include "lowering/tile_state.h"
+
+#include "ir/status_util.h"
+
+namespace tilert {
+
+std::vector<int64_t> TileState::Extents(const std::vector<Expr>& shape) const {
+  std::vector<int64_t> extents;
+  for (Expr e : shape) {
+    int64_t value = -1;
+    program.exprs.AsInt(e, &value);
+    extents.push_back(value);
+  }
+  return extents;
+}
+
+BufferId TileState::NewBuffer(std::string name, DType dtype, Scope scope, const std::vector<int64_t>& shape) {
+  Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.dtype = dtype;
+  buffer.scope = scope;
+  for (int64_t extent : shape) buffer.shape.push_back(Int(extent));
+  program.buffers.push_back(std::move(buffer));
+  return static_cast<BufferId>(program.buffers.size() - 1);
+}
+
+VarId TileState::NewVar(std::string name) {
+  program.vars.push_back({std::move(name), DType::kIndex});
+  return static_cast<VarId>(program.vars.size() - 1);
+}
+
+Region TileState::Whole(BufferId id) {
+  Region region{id, {}, buffer(id).shape};
+  for (size_t d = 0; d < region.extent.size(); ++d) region.start.push_back(Int(0));
+  return region;
+}
+
+bool TileState::IsWhole(const Region& region) const {
+  for (size_t d = 0; d < region.start.size(); ++d) {
+    if (!program.exprs.IsInt(region.start[d], 0) || region.extent[d] != buffer(region.buffer).shape[d]) return false;
+  }
+  return true;
+}
+
+uint32_t TileState::Alignment(BufferId id) const {
+  uint32_t global = 0;
+  for (BufferId b = 0; b < program.buffers.size(); ++b) {
+    if (scope(b) != Scope::kGlobal) continue;
+    if (b == id) return global < args.alignment.size() ? args.alignment[global] : DTypeBytes(buffer(id).dtype);
+    ++global;
+  }
+  return 1;
+}
+
+bool AllKnown(const std::vector<int64_t>& extents) {
+  for (int64_t e : extents) {
+    if (e < 0) return false;
+  }
+  return true;
+}
+
+int64_t Product(const std::vector<int64_t>& extents) {
+  int64_t product = 1;
+  for (int64_t e : extents) product *= e;
+  return product;
+}
+
+absl::Status RewriteBlock(Block& block, const StmtRewrite& rewrite) {
+  Block out;
+  for (Stmt& stmt : block) {
+    if (!std::holds_alternative<Parallel>(stmt.op)) {  // the body of a Parallel is element code, not tile statements
+      for (Block* child : ChildBlocks(stmt)) TILERT_RETURN_IF_ERROR(RewriteBlock(*child, rewrite));
+    }
+    TILERT_RETURN_IF_ERROR(rewrite(std::move(stmt), out));
+  }
+  block = std::move(out);
+  return absl::OkStatus();
+}
+
+std::string Where(const Program& program, const SourceLoc& loc) {
+  if (loc.line == 0) return "";
+  const std::string file = loc.file < program.files.size() ? program.files[loc.file] + ":" : "line ";
+  return Cat(" (", file, loc.line, ")");
+}
+
+}  // namespace tilert

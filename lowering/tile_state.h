@@ -1,0 +1,61 @@
+// What the tile passes work on: one launch of a specialised program, and what has been decided about it so far.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "ir/program.h"
+#include "lowering/layout.h"
+#include "lowering/lowered.h"
+
+namespace tilert {
+
+struct TileState {
+  Program program;      // private copy; passes rewrite launches[launch].body and append buffers and vars
+  size_t launch = 0;
+  ArgClass args;
+  Target target;
+  int warps = 1;
+  absl::flat_hash_map<BufferId, FragmentLayout> fragments;  // decided by SolveLayouts
+  absl::flat_hash_map<BufferId, SharedLayout> shared;
+  std::string report;   // decisions, for people: one line each
+
+  Launch& L() { return program.launches[launch]; }
+  ExprArena& E() { return program.exprs; }
+  const Buffer& buffer(BufferId id) const { return program.buffers[id]; }
+  Scope scope(BufferId id) const { return program.buffers[id].scope; }
+  // Extents of a tile; −1 where an extent is no immediate.
+  std::vector<int64_t> Extents(const std::vector<Expr>& shape) const;
+  std::vector<int64_t> Shape(BufferId id) const { return Extents(buffer(id).shape); }
+  BufferId NewBuffer(std::string name, DType dtype, Scope scope, const std::vector<int64_t>& shape);
+  VarId NewVar(std::string name);
+  Expr VarExpr(VarId id) { return E().Leaf(ExprOp::kVar, id, program.vars[id].dtype); }
+  Expr Int(int64_t value) { return E().Int(value); }
+  Region Whole(BufferId id);
+  bool IsWhole(const Region& region) const;
+  // Alignment in bytes that is known of a global buffer (1 for others).
+  uint32_t Alignment(BufferId id) const;
+};
+
+// True for immediates-only regions or shapes: no −1 in `extents`.
+bool AllKnown(const std::vector<int64_t>& extents);
+int64_t Product(const std::vector<int64_t>& extents);
+
+// Replaces every statement of `block`, children first, by what `rewrite` appends for it.
+using StmtRewrite = std::function<absl::Status(Stmt stmt, Block& out)>;
+absl::Status RewriteBlock(Block& block, const StmtRewrite& rewrite);
+
+// "line 12" or "" – where a statement came from, for messages.
+std::string Where(const Program& program, const SourceLoc& loc);
+
+// The passes, in order; each rewrites or annotates the state. What each needs and why it stands there: lowering/lower.cc.
+absl::Status DesugarTiles(TileState& state);
+absl::Status HoistMemoryAccesses(TileState& state);
+absl::Status SolveLayouts(TileState& state);
+
+}  // namespace tilert
