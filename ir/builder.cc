@@ -85,7 +85,7 @@ std::vector<Val> ProgramBuilder::OpenLaunch(std::string name, const std::vector<
   static constexpr const char* kNames[] = {"bx", "by", "bz"};
   if (!open_.empty()) Error("a launch cannot stand inside another block");
   if (grid.empty() || grid.size() > 3) Error(Cat("a launch has 1 to 3 grid extents, not ", grid.size()));
-  tilert::Launch launch{std::move(name), Es(grid), {}, E(threads), false, {}, loc_};
+  tilert::Launch launch{std::move(name), Es(grid), {}, Index(threads), false, {}, loc_};
   std::vector<Val> result;
   for (size_t i = 0; i < grid.size(); ++i) {
     launch.block_vars.push_back(NewVar(i < vars.size() ? vars[i] : i < 3 ? kNames[i] : "b"));
@@ -103,7 +103,7 @@ void ProgramBuilder::SetCooperative() {
 
 Val ProgramBuilder::OpenFor(ForKind kind, std::string var, Val begin, Val end, Val step, uint32_t num_stages, std::vector<int32_t> order,
                             std::vector<int32_t> stage) {
-  For loop{kind, NewVar(std::move(var)), E(begin), E(end), E(step), num_stages, std::move(order), std::move(stage), {}};
+  For loop{kind, NewVar(std::move(var)), Index(begin), Index(end), Index(step), num_stages, std::move(order), std::move(stage), {}};
   const VarId id = loop.var;
   Push(Kind::kStmt, std::move(loop));
   return VarVal(id);
@@ -145,7 +145,7 @@ void ProgramBuilder::OpenRoles() { Push(Kind::kRoles, Roles{}); }
 
 void ProgramBuilder::OpenRole(Val thread_begin, Val thread_end) {
   if (open_.empty() || open_.back().kind != Kind::kRoles) return Error("OpenRole outside OpenRoles");
-  std::get<Roles>(open_.back().head).roles.push_back({E(thread_begin), E(thread_end), {}});
+  std::get<Roles>(open_.back().head).roles.push_back({Index(thread_begin), Index(thread_end), {}});
   Push(Kind::kRole, tilert::Break{});
 }
 

@@ -56,7 +56,8 @@ class ProgramBuilder {
   Val Reinterpret(Val value, DType type);
   Val Select(Val cond, Val if_true, Val if_false);
   Expr E(Val value) { return value.In(this).expr(); }
-  std::vector<Expr> Es(const std::vector<Val>& values);
+  Expr Index(Val value);                                  // an extent, subscript or bound: integers become index
+  std::vector<Expr> Es(const std::vector<Val>& values);  // Index of each
   Region R(const Tile& tile);
 
   // Blocks: each Open… (and Launch) needs a Close.

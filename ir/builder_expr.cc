@@ -91,12 +91,14 @@ Val ProgramBuilder::Select(Val cond, Val if_true, Val if_false) {
                                   {E(Cast(cond, DType::kBool)), Cast(if_true, type).expr(), Cast(if_false, type).expr()}));
 }
 
+Expr ProgramBuilder::Index(Val value) {
+  if (!value) Error("an extent, subscript or bound has no value");
+  return IsInteger(value.dtype()) ? E(Cast(value, DType::kIndex)) : E(value);
+}
+
 std::vector<Expr> ProgramBuilder::Es(const std::vector<Val>& values) {
   std::vector<Expr> result;
-  for (const Val& v : values) {
-    if (!v) Error("an extent, stride or subscript has no value");
-    result.push_back(E(v));
-  }
+  for (const Val& v : values) result.push_back(Index(v));
   return result;
 }
 
