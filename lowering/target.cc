@@ -18,12 +18,9 @@ struct Chip {
   bool hopper;
 };
 constexpr Chip kChips[] = {
-    {"sm_80", 80, 163 * kKib, 164 * kKib, 2048, false},
-    {"sm_86", 86, 99 * kKib, 100 * kKib, 1536, false},
-    {"sm_87", 87, 163 * kKib, 164 * kKib, 1536, false},
-    {"sm_89", 89, 99 * kKib, 100 * kKib, 1536, false},
-    {"sm_90", 90, 227 * kKib, 228 * kKib, 2048, false},
-    {"sm_90a", 90, 227 * kKib, 228 * kKib, 2048, true},
+    {"sm_80", 80, 163 * kKib, 164 * kKib, 2048, false}, {"sm_86", 86, 99 * kKib, 100 * kKib, 1536, false},
+    {"sm_87", 87, 163 * kKib, 164 * kKib, 1536, false}, {"sm_89", 89, 99 * kKib, 100 * kKib, 1536, false},
+    {"sm_90", 90, 227 * kKib, 228 * kKib, 2048, false}, {"sm_90a", 90, 227 * kKib, 228 * kKib, 2048, true},
 };
 constexpr int kOldest = 80, kNewestKnown = 90;
 
@@ -83,7 +80,8 @@ absl::StatusOr<Target> FindTarget(std::string_view arch, std::string_view family
     const int sm = ParseSm(arch);
     std::string known;
     for (const std::string& name : KnownArchs()) known += (known.empty() ? "" : ", ") + name;
-    if (sm == 0) return InvalidArgument("unknown architecture '", arch, "': known are ", known, ", and anything newer through PTX");
+    if (sm == 0)
+      return InvalidArgument("unknown architecture '", arch, "': known are ", known, ", and anything newer through PTX");
     if (sm < kOldest) return InvalidArgument("architecture '", arch, "' is too old: ", known, " and newer can be compiled for");
     target = ThroughPtx(sm);
   }

@@ -32,7 +32,8 @@ TEST_P(MmaLayoutTest, AccumulatorFollowsTheTable) {
     const int64_t wm = p.warp % grid.m, wn = p.warp / grid.m;
     const int64_t atom_m = p.reg / 4 / n_atoms, atom_n = p.reg / 4 % n_atoms;
     const Atom e = CElement(p.lane, static_cast<int>(p.reg % 4));
-    ASSERT_EQ(layout.Coords(p), (std::vector<int64_t>{(wm * m_atoms + atom_m) * 16 + e.row, (wn * n_atoms + atom_n) * 8 + e.col}));
+    ASSERT_EQ(layout.Coords(p),
+              (std::vector<int64_t>{(wm * m_atoms + atom_m) * 16 + e.row, (wn * n_atoms + atom_n) * 8 + e.col}));
   });
 }
 
@@ -64,7 +65,8 @@ TEST_P(MmaLayoutTest, OperandBFollowsTheTable) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, MmaLayoutTest,
                          testing::Combine(testing::Values<int64_t>(1, 16, 33, 64, 128), testing::Values<int64_t>(8, 16, 40, 128),
-                                          testing::Values(WarpGrid{1, 1}, WarpGrid{4, 1}, WarpGrid{2, 2}, WarpGrid{1, 4}, WarpGrid{3, 2})));
+                                          testing::Values(WarpGrid{1, 1}, WarpGrid{4, 1}, WarpGrid{2, 2}, WarpGrid{1, 4},
+                                                          WarpGrid{3, 2})));
 
 // The probabilities of attention: an accumulator tile is, register for register, the A operand of the next product.
 TEST(MmaChainTest, AccumulatorHoldsWhatOperandANeeds) {

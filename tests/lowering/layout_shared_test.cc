@@ -12,7 +12,8 @@ namespace {
 
 std::vector<SharedLayout> SomeLayouts() {
   std::vector<SharedLayout> layouts;
-  for (const std::vector<int64_t>& extents : std::vector<std::vector<int64_t>>{{}, {1}, {37}, {64, 64}, {16, 32}, {9, 80}, {3, 5, 16}, {128, 192}, {7, 3}, {16, 8}}) {
+  for (const std::vector<int64_t>& extents :
+       std::vector<std::vector<int64_t>>{{}, {1}, {37}, {64, 64}, {16, 32}, {9, 80}, {3, 5, 16}, {128, 192}, {7, 3}, {16, 8}}) {
     for (int bytes : {1, 2, 4, 8}) {
       for (int64_t pad : {0, 16, 3 * bytes}) layouts.push_back(RowMajorShared(extents, bytes, pad));
       layouts.push_back(SwizzledShared(extents, bytes));
@@ -76,7 +77,8 @@ bool ConflictFree(const std::vector<int64_t>& addresses, int bytes) {
 }
 
 TEST(SharedLayoutTest, SwizzledTilesAreConflictFree) {
-  for (const std::vector<int64_t>& extents : std::vector<std::vector<int64_t>>{{64, 64}, {128, 32}, {64, 16}, {64, 128}, {32, 80}}) {
+  for (const std::vector<int64_t>& extents :
+       std::vector<std::vector<int64_t>>{{64, 64}, {128, 32}, {64, 16}, {64, 128}, {32, 80}}) {
     const SharedLayout layout = SwizzledShared(extents, 2);
     // ldmatrix: eight rows of 16 bytes a matrix, at any chunk column; rows are consecutive and begin at a multiple of 8.
     for (int64_t row = 0; row + 8 <= extents[0]; row += 8) {
@@ -114,7 +116,8 @@ TEST(BankConflictTest, AgreesWithACount) {
     for (size_t begin = 0; begin < 32; begin += together) {
       std::array<std::set<int64_t>, 32> words;
       for (size_t i = begin; i < begin + together; ++i) {
-        for (int64_t b = 0; addresses[i] >= 0 && b < bytes; ++b) words[static_cast<size_t>((addresses[i] + b) / 4 % 32)].insert((addresses[i] + b) / 4);
+        for (int64_t b = 0; addresses[i] >= 0 && b < bytes; ++b)
+          words[static_cast<size_t>((addresses[i] + b) / 4 % 32)].insert((addresses[i] + b) / 4);
       }
       size_t most = 0;
       for (const auto& w : words) most = std::max(most, w.size());

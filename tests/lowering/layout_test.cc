@@ -9,7 +9,7 @@
 namespace tilert {
 namespace {
 
-using Thread = std::pair<int, int>;  // warp, lane
+using Thread = std::pair<int, int>;                                                   // warp, lane
 using Holders = std::map<std::vector<int64_t>, std::map<Thread, std::set<int64_t>>>;  // element → thread → its registers
 
 // The function a layout is, tabulated from the inverse.
@@ -194,8 +194,21 @@ TEST(LayoutTest, RowStatisticsOfAnAccumulatorCanBeReadInItsLoop) {
 
 TEST(LayoutTest, BlockedLayoutsOfAllExtents) {
   for (int warps : {1, 2, 3, 4, 5, 6, 8, 12, 16}) {
-    for (const std::vector<int64_t>& extents : std::vector<std::vector<int64_t>>{
-             {}, {1}, {0}, {7}, {64}, {1000}, {8192}, {1, 8192}, {64, 64}, {128, 32}, {17, 23}, {128, 96}, {3, 5, 7}, {16, 264}, {4, 1, 130}}) {
+    for (const std::vector<int64_t>& extents : std::vector<std::vector<int64_t>>{{},
+                                                                                 {1},
+                                                                                 {0},
+                                                                                 {7},
+                                                                                 {64},
+                                                                                 {1000},
+                                                                                 {8192},
+                                                                                 {1, 8192},
+                                                                                 {64, 64},
+                                                                                 {128, 32},
+                                                                                 {17, 23},
+                                                                                 {128, 96},
+                                                                                 {3, 5, 7},
+                                                                                 {16, 264},
+                                                                                 {4, 1, 130}}) {
       for (int64_t vector : {1, 2, 4, 8}) {
         const FragmentLayout layout = BlockedLayout(extents, warps, vector);
         ASSERT_TRUE(IsWellFormed(layout)) << ToString(layout);
@@ -220,7 +233,8 @@ TEST(LayoutTest, BlockedLayoutSpreadsAlongTheLastDimensionFirst) {
   // 64 columns in vectors of 8: 8 lanes; 4 lanes and 4 warps along the rows; the other rows in registers.
   FragmentLayout expected;
   expected.warps = 4;
-  expected.dims = {{64, {{4, Owner::kLane, 8}, {4, Owner::kWarp, 1}, {4, Owner::kReg, 8}}}, {64, {{8, Owner::kReg, 1}, {8, Owner::kLane, 1}}}};
+  expected.dims = {{64, {{4, Owner::kLane, 8}, {4, Owner::kWarp, 1}, {4, Owner::kReg, 8}}},
+                   {64, {{8, Owner::kReg, 1}, {8, Owner::kLane, 1}}}};
   EXPECT_EQ(BlockedLayout({64, 64}, 4, 8), expected);
   // Left-over threads are replicas.
   EXPECT_EQ(BlockedLayout({4}, 2, 1).Replicas(), (std::vector<Factor>{{8, Owner::kLane, 4}, {2, Owner::kWarp, 1}}));

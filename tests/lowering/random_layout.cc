@@ -45,7 +45,8 @@ FragmentLayout RandomLayout(std::mt19937& rng, int rank, int warps, int64_t max_
     padded[d] *= f.size;
     layout.dims[d].factors.push_back(f);
   }
-  for (size_t d = 0; d < padded.size(); ++d) layout.dims[d].extent = Pick(rng, {padded[d], padded[d], padded[d] - padded[d] / 3, 1});
+  for (size_t d = 0; d < padded.size(); ++d)
+    layout.dims[d].extent = Pick(rng, {padded[d], padded[d], padded[d] - padded[d] / 3, 1});
   return layout;
 }
 

@@ -1,0 +1,150 @@
+#include "lowering/kernel_ir_printer.h"
+
+#include <type_traits>
+
+#include "ir/status_util.h"
+#include "ir/stmt.h"
+
+namespace tilert::kir {
+namespace {
+
+constexpr const char* kMethods[] = {"vector", "cp.async", "ldmatrix", "ldmatrix.trans", "register"};
+constexpr const char* kReduceOps[] = {"invalid", "sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor"};
+constexpr const char* kAtomicOps[] = {"invalid", "add", "max", "min"};
+
+class Printer {
+ public:
+  explicit Printer(const Kernel& kernel) : kernel_(kernel), names_(kernel) {}
+
+  std::string Run() {
+    Header();
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) Line(Table(static_cast<BufferId>(i)));
+    Nested(kernel_.body);
+    return std::move(text_);
+  }
+
+ private:
+  void Line(const std::string& line) { text_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + line + "\n"; }
+  std::string E(Expr e) const { return names_.Text(e); }
+  std::string List(const std::vector<Expr>& exprs) const {
+    std::string text;
+    for (Expr e : exprs) text += (text.empty() ? "" : ", ") + E(e);
+    return "(" + text + ")";
+  }
+  std::string Element(BufferId buffer, const std::vector<Expr>& indices) const {
+    std::vector<std::string> texts;
+    for (Expr e : indices) texts.push_back(E(e));
+    return names_.Element(buffer, texts);
+  }
+
+  void Header() {
+    std::string blocks;
+    for (VarId var : kernel_.block_vars) blocks += (blocks.empty() ? "" : ", ") + names_.var(var);
+    Line(Cat("kernel ", kernel_.name, " for ", blocks, " in ", List(kernel_.grid), ": ", kernel_.warps,
+             kernel_.warps == 1 ? " warp, " : " warps, ", kernel_.shared_bytes, " bytes shared",
+             kernel_.min_blocks_per_sm > 1 ? Cat(", ", kernel_.min_blocks_per_sm, " blocks per SM") : "",
+             kernel_.index32 ? ", 32-bit indices" : "", kernel_.fast_math ? ", fast math" : ""));
+    if (kernel_.raster_panel > 0)
+      Line(Cat("raster panels of ", kernel_.raster_panel, kernel_.raster_column ? " columns" : " rows"));
+  }
+
+  std::string Table(BufferId id) const {
+    const Buffer& buffer = kernel_.buffers[id];
+    const std::string head = Cat(names_.buffer(id), ": ", DTypeName(buffer.dtype), " ");
+    switch (buffer.space) {
+      case Space::kGlobal:
+        return Cat("global ", head, List(buffer.shape), " strides ", List(buffer.strides), " align ", buffer.alignment,
+                   buffer.written ? " written" : "");
+      case Space::kShared:
+        return Cat(ToString(buffer.shared).replace(0, 6, "shared " + head.substr(0, head.size() - 1)), ", ", buffer.versions,
+                   buffer.versions == 1 ? " version" : " versions",
+                   buffer.offset >= 0 ? Cat(" at ", buffer.offset) : ", not placed");
+      case Space::kRegister:
+        return Cat("register ", head, ToString(buffer.layout));
+      case Space::kInvalid:
+        break;
+    }
+    return Cat("invalid ", head);
+  }
+
+  void Nested(const Block& block) {
+    ++indent_;
+    for (const Stmt& stmt : block) {
+      std::visit([this](const auto& op) { Print(op); }, stmt.op);
+    }
+    --indent_;
+  }
+
+  void Print(const Declare& op) { Line(Cat("declare ", names_.buffer(op.buffer), op.zero ? " = 0" : "")); }
+  void Print(const For& op) {
+    Line(Cat("for ", names_.var(op.var), " in range(", E(op.begin), ", ", E(op.end), ", ", E(op.step), ")",
+             op.unroll == Unroll::kFull ? " unrolled" : "", ":"));
+    Nested(op.body);
+  }
+  void Print(const While& op) {
+    Line(Cat("while ", E(op.cond), ":"));
+    Nested(op.body);
+  }
+  void Print(const If& op) {
+    Line(Cat("if ", E(op.cond), ":"));
+    Nested(op.then_body);
+    if (op.else_body.empty()) return;
+    Line("else:");
+    Nested(op.else_body);
+  }
+  void Print(const Break&) { Line("break"); }
+  void Print(const Continue&) { Line("continue"); }
+  void Print(const Let& op) { Line(Cat(names_.var(op.var), " = ", E(op.value))); }
+  void Print(const Elementwise& op) {
+    std::string vars;
+    for (VarId var : op.vars) vars += (vars.empty() ? "" : ", ") + names_.var(var);
+    Line(Cat("elementwise ", vars, " over ", ToString(op.layout), ":"));
+    Nested(op.body);
+  }
+  void Print(const Store& op) { Line(Cat(Element(op.buffer, op.indices), " = ", E(op.value))); }
+  void Print(const Atomic& op) {
+    Line(Cat("atomic_", kAtomicOps[static_cast<int>(op.op)], " ", Element(op.buffer, op.indices), ", ", E(op.value)));
+  }
+
+  // A subscript with "?" must be checked against the extent.
+  std::string Side(const TileAccess& side) const {
+    std::vector<std::string> texts;
+    for (size_t d = 0; d < side.start.size(); ++d) {
+      const std::string point = side.follows[d] < 0 ? "" : Cat("p", side.follows[d]);
+      const bool zero = kernel_.exprs.IsInt(side.start[d], 0);
+      std::string text = point.empty() ? E(side.start[d]) : zero ? point : Cat(E(side.start[d]), " + ", point);
+      texts.push_back(text + (side.inside[d] ? "" : "?"));
+    }
+    return names_.Element(side.buffer, texts);
+  }
+  void Print(const Copy& op) {
+    Line(Cat("copy.", kMethods[static_cast<int>(op.method)], op.width > 1 ? Cat(" x", op.width) : "", " ", Side(op.dst), " = ",
+             Side(op.src), op.fill ? Cat(" else ", E(op.fill)) : "", " over ", ToString(op.layout)));
+  }
+  void Print(const CpAsyncCommit&) { Line("cp.async.commit"); }
+  void Print(const CpAsyncWait& op) {
+    std::string retires;
+    for (const Retired& r : op.retires)
+      retires += (retires.empty() ? " retires " : ", ") + names_.Element(r.buffer, {E(r.version)});
+    Line(Cat("cp.async.wait ", op.pending, retires));
+  }
+  void Print(const LaneReduce& op) {
+    Line(Cat("lane_reduce.", kReduceOps[static_cast<int>(op.op)], " ", names_.buffer(op.dst), op.accumulate ? " with " : " = ",
+             names_.buffer(op.src), " over axis ", op.axis, op.keep_warps ? ", a part each warp" : ""));
+  }
+  void Print(const Mma& op) { Line(Cat("mma ", names_.buffer(op.acc), " += ", names_.buffer(op.a), " * ", names_.buffer(op.b))); }
+  void Print(const BarSync&) { Line("barrier"); }
+  void Print(const kir::Print& op) { Line(Cat("print ", op.format, " ", List(op.args))); }
+  void Print(const Assert& op) { Line(Cat("assert ", E(op.cond), ", \"", op.message, "\"")); }
+
+  const Kernel& kernel_;
+  KernelNames names_;
+  std::string text_;
+  int indent_ = 0;
+};
+
+}  // namespace
+
+std::string Print(const Kernel& kernel) { return Printer(kernel).Run(); }
+
+}  // namespace tilert::kir
