@@ -205,7 +205,7 @@ absl::Status PlanBuilder::EmitStmt(const Stmt& stmt) {
             return absl::OkStatus();
           },
           [&](const Print& op) -> absl::Status {
-            kir::Print print{op.format, {}};
+            struct kir::Print print{op.format, {}};
             for (Expr arg : op.args) {
               TILERT_ASSIGN_OR_RETURN(print.args.emplace_back(), BlockExpr(arg));
             }
@@ -266,7 +266,7 @@ absl::Status PlanBuilder::EmitVarStore(const Store& store) {
 }
 
 absl::Status PlanBuilder::EmitFor(const For& loop) {
-  if (loop.kind == ForKind::kPipelined && loop.num_stages > 0) {
+  if (loop.kind == ForKind::kPipelined && loop.num_stages > 0 && s_.E().IsInt(loop.step, 1)) {
     std::vector<Producer> producers = FindProducers(loop);
     if (!producers.empty()) return EmitPipelined(loop, std::move(producers));
   }

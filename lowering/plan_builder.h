@@ -46,15 +46,11 @@ class PlanBuilder {
   absl::Status Unsupported(const Stmt& stmt, std::string_view what) const;
 
   // plan_copy.cc: copies, conversions between layouts, staging through shared memory.
-  struct Side {
-    kir::TileAccess access;
-    FragmentLayout layout;  // of the iteration space; register sides only
-  };
   absl::Status EmitCopy(const Copy& copy);
   absl::Status EmitFragmentCopy(const Copy& copy);
   bool FragmentBox(const Region& region, FragmentLayout* layout) const;
   kir::TileAccess Access(const Region& region);
-  kir::TileAccess WholeAccess(BufferId kernel_buffer, size_t rank) const;
+  kir::TileAccess WholeAccess(BufferId kernel_buffer, size_t rank);
   int64_t MemoryWidth(const kir::TileAccess& access, size_t rank) const;
   void EmitTileCopy(kir::TileAccess dst, kir::TileAccess src, FragmentLayout layout, Expr fill = {});
   void MoveFragment(BufferId dst, BufferId src, const std::vector<int>& dst_dims, const std::vector<int>& src_dims);

@@ -1,0 +1,28 @@
+// The passes over KernelIr, in order. What each needs and why it stands there: lowering/lower.cc.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "lowering/lowered.h"
+
+namespace tilert {
+
+struct KernelState {
+  kir::Kernel kernel;
+  Target target;
+  ArgClass args;
+};
+
+// Gives every shared buffer its offset; buffers that are never live together share memory. ResourceExhausted names the buffers
+// when the block needs more than the target has.
+absl::Status PlanSharedMemory(KernelState& state);
+
+// Inserts a BarSync before each statement that touches shared memory in conflict with what other threads did since the last one:
+// read after write, write after read, write after write, along every path, including around loops.
+absl::Status PlaceBarriers(KernelState& state);
+
+// Marks subscripts of copies that are inside their buffer at every point, so that no check is emitted.
+absl::Status ProveBounds(KernelState& state);
+
+}  // namespace tilert
