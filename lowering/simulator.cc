@@ -1,0 +1,122 @@
+#include "lowering/simulator.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "ir/status_util.h"
+#include "lowering/simulator/block.h"
+
+namespace tilert {
+namespace sim {
+namespace {
+
+// Bytes from the start of a tensor to its end.
+int64_t SpanBytes(const BufferInfo& info) {
+  int64_t last = 0;
+  for (size_t d = 0; d < info.shape.size(); ++d) {
+    if (info.shape[d] <= 0) return 0;
+    last += (info.shape[d] - 1) * info.strides[d];
+  }
+  return (last + 1) * info.bytes;
+}
+
+absl::Status CheckArgs(const kir::Kernel& kernel, const SimArgs& args) {
+  if (args.dims.size() != kernel.dims.size() || args.scalars.size() != kernel.scalars.size()) {
+    return InvalidArgument("kernel ", kernel.name, " takes ", kernel.dims.size(), " dims and ", kernel.scalars.size(), " scalars; given ", args.dims.size(),
+                           " and ", args.scalars.size());
+  }
+  if (kernel.grid.size() != kernel.block_vars.size() || kernel.warps < 1) return Internal("kernel ", kernel.name, " has no well-formed grid or no warps");
+  return absl::OkStatus();
+}
+
+absl::Status BindTensors(const Compiled& kernel, const SimArgs& args, Run& run) {
+  run.globals.resize(kernel.buffers.size());
+  for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+    const BufferInfo& info = kernel.buffers[b];
+    const kir::Buffer& buffer = *info.source;
+    if (buffer.space != kir::Space::kGlobal) continue;
+    const int64_t bytes = SpanBytes(info);
+    if (buffer.program_buffer >= args.tensors.size() || static_cast<int64_t>(args.tensors[buffer.program_buffer].size()) < bytes) {
+      return InvalidArgument("tensor ", buffer.name, " needs ", bytes, " bytes; pass them in SimArgs::tensors[", buffer.program_buffer, "]");
+    }
+    run.globals[b].data = args.tensors[buffer.program_buffer];
+    if (buffer.written) run.globals[b].shadow = std::make_unique<Shadow>(static_cast<size_t>(bytes / info.bytes), true);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<uint32_t> RandomOrder(int64_t blocks, std::mt19937_64& random) {
+  std::vector<uint32_t> order(static_cast<size_t>(blocks));
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  return order;
+}
+
+absl::Status RunOnce(const Compiled& kernel, const SimArgs& args, Run& run) {
+  TILERT_RETURN_IF_ERROR(BindTensors(kernel, args, run));
+  int64_t blocks = 1;
+  for (int64_t extent : kernel.grid) {
+    blocks *= extent;
+    if (extent < 0 || blocks > run.max_steps) return InvalidArgument("the grid of kernel ", kernel.kernel->name, " is negative or too large to simulate");
+  }
+  for (uint32_t number : RandomOrder(blocks, run.random)) {
+    std::vector<int64_t> coords;
+    int64_t rest = number;
+    for (int64_t extent : kernel.grid) {
+      coords.push_back(rest % extent);
+      rest /= extent;
+    }
+    TILERT_RETURN_IF_ERROR(ThreadBlock(run, number, coords).Execute());
+  }
+  return absl::OkStatus();
+}
+
+using Snapshot = std::vector<std::vector<uint8_t>>;
+
+Snapshot Save(const SimArgs& args) {
+  Snapshot snapshot;
+  for (absl::Span<uint8_t> tensor : args.tensors) snapshot.emplace_back(tensor.begin(), tensor.end());
+  return snapshot;
+}
+
+void Restore(const Snapshot& snapshot, const SimArgs& args) {
+  for (size_t i = 0; i < snapshot.size(); ++i) std::copy(snapshot[i].begin(), snapshot[i].end(), args.tensors[i].begin());
+}
+
+// Runs with another order of events must give the same bits.
+absl::Status RunAll(const Compiled& kernel, const SimArgs& args, const SimOptions& options, SimReport& report) {
+  const Snapshot before = Save(args);
+  Snapshot first;
+  const double deadline = SteadySeconds() + options.max_seconds;
+  for (int i = 0; i < options.interleavings; ++i) {
+    Restore(before, args);
+    Run run{&kernel, {}, &report, std::mt19937_64(options.seed * 0x9e3779b97f4a7c15 + static_cast<uint64_t>(i)), options.max_steps, deadline};
+    absl::Status status = RunOnce(kernel, args, run);
+    if (status.ok() && i > 0 && !kernel.float_atomics && Save(args) != first) {
+      status = Internal("kernel ", kernel.kernel->name, " gives other results than in interleaving 0");
+    }
+    if (!status.ok()) {
+      return absl::Status(status.code(), Cat(ToStd(status.message()), " (seed ", options.seed, ", interleaving ", i, ")"));
+    }
+    if (i == 0) first = Save(args);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace sim
+
+std::string SimReport::ToString() const {
+  return Cat(blocks, " blocks, ", statements, " statements, ", barriers, " barriers, ", async_copies, " cp.async, ", shared_accesses,
+             " shared and ", global_accesses, " global accesses checked");
+}
+
+absl::StatusOr<SimReport> Simulate(const kir::Kernel& kernel, const SimArgs& args, const SimOptions& options) {
+  TILERT_RETURN_IF_ERROR(sim::CheckArgs(kernel, args));
+  TILERT_ASSIGN_OR_RETURN(sim::Compiled compiled, sim::CompileKernel(kernel, args.dims, args.scalars));
+  SimReport report;
+  TILERT_RETURN_IF_ERROR(sim::RunAll(compiled, args, options, report));
+  return report;
+}
+
+}  // namespace tilert

@@ -1,0 +1,188 @@
+// One block of threads in execution.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "lowering/simulator.h"
+#include "lowering/simulator/compiled.h"
+#include "lowering/simulator/shadow.h"
+
+namespace tilert::sim {
+
+// Global memory of a launch, by BufferId. Only buffers that the kernel may write have a shadow.
+struct GlobalTensor {
+  absl::Span<uint8_t> data;
+  std::unique_ptr<Shadow> shadow;
+};
+
+// What all blocks of one run share.
+struct Run {
+  const Compiled* kernel = nullptr;
+  std::vector<GlobalTensor> globals;
+  SimReport* report = nullptr;
+  std::mt19937_64 random;
+  int64_t max_steps = 0;
+  double deadline = 0;  // seconds of SteadySeconds()
+};
+double SteadySeconds();
+
+// The registers of one warp for one buffer.
+struct Registers {
+  std::vector<uint8_t> data;      // [register][lane], elements in memory form
+  std::vector<uint32_t> defined;  // [register]: lanes where it was written
+  // The point of the current Elementwise that touched the element last: points may not depend on each other.
+  std::vector<uint64_t> read_point, write_point;
+};
+
+// One vector of a cp.async on its way.
+struct AsyncPiece {
+  BufferId dst_buffer = kNoId, src_buffer = kNoId;
+  int64_t version = 0;
+  int64_t dst = 0, src = 0;      // bytes from the start of shared memory and of the tensor
+  int32_t bytes = 0, valid = 0;  // the bytes from `valid` on are zeroed
+  int32_t lane = 0, stmt = 0;
+  bool landed = false;
+};
+
+struct ControlFrame {
+  const CBlock* block = nullptr;
+  size_t next = 0;
+  const CStmt* loop = nullptr;  // the For or While whose body this is
+  int64_t value = 0, end = 0, step = 1;
+};
+
+struct Warp {
+  enum class State : uint8_t { kReady, kAtBarrier, kDone };
+  int index = 0;
+  State state = State::kReady;
+  uint32_t phase = 0;
+  const CStmt* stmt = nullptr;     // being executed
+  uint64_t barrier_instance = 0;   // which barrier, in which iterations
+  std::vector<Value> frame;
+  std::vector<ControlFrame> stack;
+  std::vector<Registers> registers;               // by BufferId
+  std::vector<AsyncPiece> open;                   // not committed yet
+  std::deque<std::vector<AsyncPiece>> groups;     // committed, oldest first
+};
+
+// Where the lanes' elements are: the byte address in memory, or the register number.
+struct Places {
+  BufferId buffer = kNoId;
+  const Value* const* coords = nullptr;  // a row of lanes a dimension
+  std::array<int64_t, kLanes> at;
+  uint32_t outside = 0;                  // lanes whose coordinates lie outside the buffer
+};
+
+// One element a lane, in memory form.
+struct LaneData {
+  std::array<uint64_t, kLanes> raw;
+  uint32_t defined = 0;
+};
+
+class ThreadBlock {
+ public:
+  ThreadBlock(Run& run, uint32_t number, const std::vector<int64_t>& coords);
+  absl::Status Execute();
+
+ private:
+  struct Flow {
+    uint32_t broke = 0, continued = 0;
+  };
+
+  // block.cc: scheduling and control flow.
+  Warp* PickWarp();
+  void ReleaseBarrier();
+  void Step(Warp& warp);
+  bool Advance(Warp& warp);  // to the next statement; false: the warp is done
+  void ExecuteStmt(Warp& warp, const CStmt& stmt);
+  void EnterLoop(Warp& warp, const CStmt& stmt, const CFor& loop);
+  void Unwind(Warp& warp, bool leave_loop);
+  void ArriveAtBarrier(Warp& warp, const CStmt& stmt);
+  void Declare(Warp& warp, const CDeclare& declare);
+  bool CountStep();
+
+  // block_eval.cc: expressions.
+  const Value* Eval(Warp& warp, const Code& code, uint32_t mask, int n);
+  void EvalLoad(Warp& warp, const LoadRef& load, uint32_t mask, DType type, Value* out);
+  // The value that is the same in all lanes; an error if it is not.
+  Value Uniform(Warp& warp, const Code& code);
+  Value* RowOf(Warp& warp, Slot slot);
+  void SetVar(Warp& warp, VarId var, Value value);
+
+  // block_memory.cc: elements of buffers.
+  // `inside`: dimensions proven to be in range; nullptr: all must be.
+  Places Locate(Warp& warp, BufferId buffer, const Value* const* coords, uint32_t mask, const std::vector<bool>* inside);
+  uint32_t CheckBounds(Warp& warp, const Places& places, uint32_t mask, const std::vector<bool>* inside);
+  LaneData Read(Warp& warp, const Places& places, uint32_t mask);
+  void Write(Warp& warp, const Places& places, uint32_t mask, const LaneData& data);
+  bool TouchCells(Warp& warp, const Places& places, int lane, AccessKind kind);
+  void TouchPoint(Warp& warp, const Places& places, int lane, bool write);
+  uint8_t* Memory(const Places& places, int lane);
+  Agent AgentOf(const Warp& warp, int lane) const;
+
+  // block_points.cc: Elementwise.
+  void RunPoints(Warp& warp, const CPoints& points);
+  uint32_t RunLanes(Warp& warp, const CBlock& block, uint32_t mask, Flow& flow);
+  void RunLaneStmt(Warp& warp, const CStmt& stmt, uint32_t& mask, Flow& flow);
+  void RunLaneFor(Warp& warp, const CFor& loop, uint32_t& mask);
+  void RunLaneWhile(Warp& warp, const CWhile& loop, uint32_t& mask);
+  void RunStore(Warp& warp, const CStore& store, uint32_t mask);
+  void RunAtomic(Warp& warp, const CAtomic& atomic, uint32_t mask);
+  Places LocateAt(Warp& warp, BufferId buffer, const std::vector<Code>& indices, uint32_t mask, std::vector<Row>& rows,
+                  std::vector<const Value*>& coords);
+
+  // block_copy.cc
+  struct Side {
+    const CAccess* access = nullptr;
+    std::vector<int64_t> start;
+    std::vector<Row> rows;
+    std::vector<const Value*> coords;
+    Places places;
+  };
+  Side BeginSide(Warp& warp, const CAccess& access);
+  void LocateSide(Warp& warp, const CCopy& copy, Side& side, int64_t reg, uint32_t mask);
+  void RunCopy(Warp& warp, const CCopy& copy);
+  LaneData FetchElements(Warp& warp, const CCopy& copy, const Side& src, uint32_t mask, Value fill);
+  void CheckVectors(Warp& warp, const CCopy& copy, Side& side, int64_t reg, uint32_t mask);
+  void CheckMatrixRows(Warp& warp, const CCopy& copy, const Side& src, int64_t reg, uint32_t mask);
+  void IssueAsync(Warp& warp, const CCopy& copy, Side& dst, Side& src, int64_t reg, Value fill);
+  void Commit(Warp& warp);
+  void Wait(Warp& warp, const CWait& wait);
+  void Land(AsyncPiece& piece);
+  void LandSome();
+  void Settle(Warp& warp, std::vector<AsyncPiece>& pieces);
+
+  // block_matrix.cc
+  void RunMma(Warp& warp, const CMma& mma);
+  std::vector<float> Gather(Warp& warp, BufferId buffer, const std::vector<CMma::Element>& elements, size_t cells);
+  void RunLaneReduce(Warp& warp, const CLaneReduce& reduce);
+
+  // The first failure is kept; everything stops at the next statement.
+  void Fail(const Warp& warp, int lane, const std::string& what);
+  void FailAs(absl::StatusCode code, const Warp& warp, int lane, const std::string& what);
+  bool failed() const { return !status_.ok(); }
+  std::string Describe(const Places& places, int lane) const;
+  std::string Describe(const Agent& agent) const;
+  const BufferInfo& Info(BufferId buffer) const { return kernel_.buffers[buffer]; }
+
+  Run& run_;
+  const Compiled& kernel_;
+  uint32_t number_;
+  std::vector<int64_t> coords_;
+  std::vector<Warp> warps_;
+  std::vector<uint8_t> shared_;
+  Shadow shared_shadow_;
+  absl::Status status_;
+  // The Elementwise that runs.
+  uint32_t replica_zero_ = 0;
+  uint64_t point_base_ = 0, point_ = 0;  // 0: not in a loop over several points
+};
+
+}  // namespace tilert::sim

@@ -1,0 +1,91 @@
+// Expressions over the lanes of a warp.
+#include <algorithm>
+
+#include "absl/container/inlined_vector.h"
+#include "ir/status_util.h"
+#include "lowering/simulator/block.h"
+
+namespace tilert::sim {
+namespace {
+
+constexpr uint32_t kAllLanes = 0xffffffff;
+
+uint32_t TrueLanes(const Value* row, int n) {
+  uint32_t mask = 0;
+  for (int l = 0; l < n; ++l) mask |= uint32_t{row[l].i != 0} << l;
+  return mask;
+}
+
+// A lane whose index value does not fit the 32 bits that the kernel computes it in; −1: none.
+int Overflow(const Value* row, uint32_t mask) {
+  for (int l = 0; l < kLanes; ++l) {
+    if ((mask >> l & 1) && row[l].i != static_cast<int32_t>(row[l].i)) return l;
+  }
+  return -1;
+}
+
+}  // namespace
+
+Value* ThreadBlock::RowOf(Warp& warp, Slot slot) {
+  return slot >= 0 ? &warp.frame[static_cast<size_t>(slot) * kLanes] : const_cast<Value*>(kernel_.constants[static_cast<size_t>(~slot)].data());
+}
+
+void ThreadBlock::SetVar(Warp& warp, VarId var, Value value) {
+  Value* row = RowOf(warp, static_cast<Slot>(var));
+  std::fill(row, row + kLanes, value);
+}
+
+const Value* ThreadBlock::Eval(Warp& warp, const Code& code, uint32_t mask, int n) {
+  absl::InlinedVector<uint32_t, 4> outer;
+  for (const Instr& instr : code.instrs) {
+    switch (instr.kind) {
+      case Instr::Kind::kOp: {
+        Value* out = RowOf(warp, instr.dst);
+        EvalOp(instr, RowOf(warp, instr.a), RowOf(warp, instr.b), RowOf(warp, instr.c), out, n);
+        if (kernel_.kernel->index32 && instr.result == DType::kIndex) {
+          const int lane = Overflow(out, n == kLanes ? mask : mask & 1);
+          if (lane >= 0) Fail(warp, lane, Cat("an index of ", out[lane].i, " does not fit the 32 bits it is computed in"));
+        }
+        break;
+      }
+      case Instr::Kind::kLoad: EvalLoad(warp, code.loads[static_cast<size_t>(instr.load)], mask, instr.result, RowOf(warp, instr.dst)); break;
+      case Instr::Kind::kMask:
+        outer.push_back(mask);
+        mask &= TrueLanes(RowOf(warp, instr.a), n);
+        break;
+      case Instr::Kind::kMaskNot:
+        outer.push_back(mask);
+        mask &= ~TrueLanes(RowOf(warp, instr.a), n);
+        break;
+      case Instr::Kind::kUnmask:
+        mask = outer.back();
+        outer.pop_back();
+        break;
+    }
+    if (failed()) break;
+  }
+  return RowOf(warp, code.result);
+}
+
+void ThreadBlock::EvalLoad(Warp& warp, const LoadRef& load, uint32_t mask, DType type, Value* out) {
+  absl::InlinedVector<const Value*, 4> coords;
+  for (Slot index : load.indices) coords.push_back(RowOf(warp, index));
+  const Places places = Locate(warp, load.buffer, coords.data(), mask, nullptr);
+  if (failed()) return;
+  const LaneData data = Read(warp, places, mask);
+  if (const uint32_t undefined = mask & ~data.defined; undefined != 0 && !failed()) {
+    const int lane = __builtin_ctz(undefined);
+    return Fail(warp, lane, Cat("uses ", Describe(places, lane), ", which was never written"));
+  }
+  LoadRow(type, data.raw.data(), 8 / Info(load.buffer).bytes, kLanes, out);
+}
+
+Value ThreadBlock::Uniform(Warp& warp, const Code& code) {
+  const Value* row = Eval(warp, code, kAllLanes, code.per_lane() ? kLanes : 1);
+  for (int l = 1; l < kLanes && code.per_lane() && !failed(); ++l) {
+    if (row[l].i != row[0].i) Fail(warp, l, "a value that must be the same in all threads differs from lane 0's");
+  }
+  return row[0];
+}
+
+}  // namespace tilert::sim

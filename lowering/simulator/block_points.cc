@@ -1,0 +1,192 @@
+// Elementwise: 32 points at a time, one a lane, the lanes that take part given by a mask.
+#include <algorithm>
+#include <cstring>
+
+#include "ir/status_util.h"
+#include "lowering/simulator/block.h"
+
+namespace tilert::sim {
+namespace {
+
+uint32_t TrueLanes(const Value* row) {
+  uint32_t mask = 0;
+  for (int l = 0; l < kLanes; ++l) mask |= uint32_t{row[l].i != 0} << l;
+  return mask;
+}
+
+Row CopyRow(const Value* row) {
+  Row copy;
+  std::copy(row, row + kLanes, copy.begin());
+  return copy;
+}
+
+void Blend(Value* row, const Value* from, uint32_t mask) {
+  for (int l = 0; l < kLanes; ++l) {
+    if (mask >> l & 1) row[l] = from[l];
+  }
+}
+
+Instr AtomicInstr(AtomicOp op, DType type) {
+  const ExprOp expr_op = op == AtomicOp::kAdd ? ExprOp::kAdd : op == AtomicOp::kMax ? ExprOp::kMax : ExprOp::kMin;
+  return {.op = expr_op, .type = type, .result = type};
+}
+
+}  // namespace
+
+// Registers in ascending or descending order: points are independent, so it must not matter.
+void ThreadBlock::RunPoints(Warp& warp, const CPoints& points) {
+  const LayoutTables& layout = *points.layout;
+  replica_zero_ = layout.ReplicaZero(warp.index);
+  point_base_ += 1 << 20;
+  const bool descending = run_.random() & 1;
+  for (int64_t i = 0; i < layout.regs() && !failed(); ++i) {
+    const int64_t reg = descending ? layout.regs() - 1 - i : i;
+    const uint32_t mask = layout.Valid(reg, warp.index);
+    if (mask == 0) continue;
+    point_ = layout.regs() > 1 ? point_base_ + static_cast<uint64_t>(reg) + 1 : 0;
+    for (int d = 0; d < layout.rank(); ++d) {
+      Value* row = RowOf(warp, static_cast<Slot>(points.vars[static_cast<size_t>(d)]));
+      for (int l = 0; l < kLanes; ++l) row[l].i = layout.Coord(reg, l, warp.index, d);
+    }
+    Flow flow;
+    RunLanes(warp, points.body, mask, flow);
+  }
+  point_ = 0;
+}
+
+// Returns the lanes that reach the end of the block.
+uint32_t ThreadBlock::RunLanes(Warp& warp, const CBlock& block, uint32_t mask, Flow& flow) {
+  for (const CStmt& stmt : block) {
+    if (mask == 0 || failed() || !CountStep()) break;
+    const CStmt* outer = warp.stmt;
+    warp.stmt = &stmt;
+    RunLaneStmt(warp, stmt, mask, flow);
+    warp.stmt = outer;
+  }
+  return mask;
+}
+
+void ThreadBlock::RunLaneStmt(Warp& warp, const CStmt& stmt, uint32_t& mask, Flow& flow) {
+  const auto refuse = [&](const auto&) { Fail(warp, 0, "this statement may not stand inside Elementwise"); };
+  const Overloaded visitor{
+      [&](const CStore& s) { RunStore(warp, s, mask); },
+      [&](const CAtomic& s) { RunAtomic(warp, s, mask); },
+      [&](const CLet& s) {
+        const Value* value = Eval(warp, s.value, mask, kLanes);
+        Blend(RowOf(warp, static_cast<Slot>(s.var)), value, mask);
+      },
+      [&](const CIf& s) {
+        const uint32_t taken = TrueLanes(Eval(warp, s.cond, mask, kLanes)) & mask;
+        mask = RunLanes(warp, s.then_body, taken, flow) | RunLanes(warp, s.else_body, mask & ~taken, flow);
+      },
+      [&](const CFor& s) { RunLaneFor(warp, s, mask); },
+      [&](const CWhile& s) { RunLaneWhile(warp, s, mask); },
+      [&](const CBreak&) {
+        flow.broke |= mask;
+        mask = 0;
+      },
+      [&](const CContinue&) {
+        flow.continued |= mask;
+        mask = 0;
+      },
+      [&](const CPrint& s) {
+        for (const Code& arg : s.args) Eval(warp, arg, mask, kLanes);
+      },
+      [&](const CAssert& s) {
+        const uint32_t wrong = mask & ~TrueLanes(Eval(warp, s.cond, mask, kLanes));
+        if (wrong != 0) FailAs(absl::StatusCode::kFailedPrecondition, warp, __builtin_ctz(wrong), Cat("assertion failed: ", s.message));
+      },
+      [&](const CDeclare& s) { refuse(s); },
+      [&](const CPoints& s) { refuse(s); },
+      [&](const CCopy& s) { refuse(s); },
+      [&](const CCommit& s) { refuse(s); },
+      [&](const CWait& s) { refuse(s); },
+      [&](const CBarSync& s) { refuse(s); },
+      [&](const CLaneReduce& s) { refuse(s); },
+      [&](const CMma& s) { refuse(s); },
+  };
+  std::visit(visitor, stmt.op);
+}
+
+void ThreadBlock::RunLaneFor(Warp& warp, const CFor& loop, uint32_t& mask) {
+  Row value = CopyRow(Eval(warp, loop.begin, mask, kLanes));
+  const Row end = CopyRow(Eval(warp, loop.end, mask, kLanes)), step = CopyRow(Eval(warp, loop.step, mask, kLanes));
+  Flow flow;
+  uint32_t active = mask;
+  while (!failed()) {
+    for (int l = 0; l < kLanes; ++l) {
+      const auto at = static_cast<size_t>(l);
+      if (step[at].i == 0 && (active >> l & 1)) return Fail(warp, l, "the loop's step is 0");
+      const bool more = step[at].i > 0 ? value[at].i < end[at].i : value[at].i > end[at].i;
+      if (!more) active &= ~(uint32_t{1} << l);
+    }
+    if (active == 0 || !CountStep()) return;
+    Blend(RowOf(warp, static_cast<Slot>(loop.var)), value.data(), active);
+    flow.continued = 0;
+    active = RunLanes(warp, loop.body, active, flow) | flow.continued;
+    for (size_t l = 0; l < kLanes; ++l) value[l].i += step[l].i;
+  }
+}
+
+void ThreadBlock::RunLaneWhile(Warp& warp, const CWhile& loop, uint32_t& mask) {
+  Flow flow;
+  uint32_t active = mask;
+  while (!failed()) {
+    active &= TrueLanes(Eval(warp, loop.cond, active, kLanes));
+    if (active == 0 || !CountStep()) return;
+    flow.continued = 0;
+    active = RunLanes(warp, loop.body, active, flow) | flow.continued;
+  }
+}
+
+Places ThreadBlock::LocateAt(Warp& warp, BufferId buffer, const std::vector<Code>& indices, uint32_t mask, std::vector<Row>& rows,
+                             std::vector<const Value*>& coords) {
+  for (const Code& index : indices) rows.push_back(CopyRow(Eval(warp, index, mask, kLanes)));
+  for (const Row& row : rows) coords.push_back(row.data());
+  Places places;
+  if (failed()) return places;
+  return Locate(warp, buffer, coords.data(), mask, nullptr);
+}
+
+// Memory is written by replica zero only; registers by every thread that holds the element.
+void ThreadBlock::RunStore(Warp& warp, const CStore& store, uint32_t mask) {
+  const BufferInfo& info = Info(store.buffer);
+  if (info.layout == nullptr) mask &= replica_zero_;
+  if (mask == 0) return;
+  std::vector<Row> rows;
+  std::vector<const Value*> coords;
+  const Places places = LocateAt(warp, store.buffer, store.indices, mask, rows, coords);
+  if (failed()) return;
+  const Value* value = Eval(warp, store.value, mask, kLanes);
+  LaneData data;
+  data.raw.fill(0);
+  data.defined = mask;
+  StoreRow(info.source->dtype, value, kLanes, data.raw.data(), 8 / info.bytes);
+  if (!failed()) Write(warp, places, mask, data);
+}
+
+void ThreadBlock::RunAtomic(Warp& warp, const CAtomic& atomic, uint32_t mask) {
+  const BufferInfo& info = Info(atomic.buffer);
+  if (info.layout != nullptr) return Fail(warp, 0, "atomics are for memory, not registers");
+  mask &= replica_zero_;
+  if (mask == 0) return;
+  std::vector<Row> rows;
+  std::vector<const Value*> coords;
+  const Places places = LocateAt(warp, atomic.buffer, atomic.indices, mask, rows, coords);
+  if (failed()) return;
+  const DType type = info.source->dtype;
+  const Value* operand = Eval(warp, atomic.value, mask, kLanes);
+  const Instr instr = AtomicInstr(atomic.op, type);
+  for (int l = 0; l < kLanes && !failed(); ++l) {
+    if ((mask >> l & 1) == 0) continue;
+    if (!TouchCells(warp, places, l, AccessKind::kAtomic)) Fail(warp, l, Cat("atomic on ", Describe(places, l), ", which was never written"));
+    if (failed()) return;
+    uint8_t* memory = Memory(places, l);
+    Value old, result;
+    LoadRow(type, memory, 1, 1, &old);
+    EvalOp(instr, &old, operand + l, nullptr, &result, 1);
+    StoreRow(type, &result, 1, memory, 1);
+  }
+}
+
+}  // namespace tilert::sim

@@ -1,0 +1,241 @@
+#include "lowering/simulator/compiled.h"
+
+#include <numeric>
+
+#include "ir/status_util.h"
+
+namespace tilert::sim {
+namespace {
+
+class Compiler {
+ public:
+  Compiler(const kir::Kernel& kernel, const std::vector<int64_t>& dims, const std::vector<Value>& scalars)
+      : kernel_(kernel), exprs_(kernel, dims, scalars) {
+    result_.kernel = &kernel;
+  }
+
+  absl::StatusOr<Compiled> Run() {
+    for (const kir::Buffer& buffer : kernel_.buffers) TILERT_RETURN_IF_ERROR(AddBuffer(buffer));
+    for (Expr extent : kernel_.grid) {
+      TILERT_ASSIGN_OR_RETURN(int64_t blocks, Evaluate(extent));
+      result_.grid.push_back(blocks);
+    }
+    TILERT_ASSIGN_OR_RETURN(result_.body, Body(kernel_.body, "body"));
+    result_.constants = exprs_.constants();
+    result_.frame_rows = exprs_.frame_rows();
+    return std::move(result_);
+  }
+
+ private:
+  // The value of an expression of dims, scalars and immediates.
+  absl::StatusOr<int64_t> Evaluate(Expr e);
+  absl::Status AddBuffer(const kir::Buffer& buffer);
+  absl::Status AddShared(const kir::Buffer& buffer, BufferInfo& info);
+  std::shared_ptr<const LayoutTables> Tables(const FragmentLayout& layout);
+
+  absl::StatusOr<CBlock> Body(const kir::Block& block, const std::string& path);
+  absl::StatusOr<CStmt> Statement(const kir::Stmt& stmt, const std::string& path);
+  std::vector<Code> Codes(const std::vector<Expr>& exprs);
+  CAccess Access(const kir::TileAccess& access) { return {access.buffer, Codes(access.start), access.follows, access.inside}; }
+  // `op` as it stands among points, or wrapped as the only point of a scalar layout.
+  template <typename Op>
+  decltype(CStmt::op) Point(Op op, int number) {
+    if (in_points_) return op;
+    CBlock body;
+    body.push_back({number, std::move(op)});
+    return CPoints{Tables(FragmentLayout{{}, kernel_.warps}), {}, std::move(body)};
+  }
+
+  absl::StatusOr<decltype(CStmt::op)> Operation(const kir::Stmt& stmt, const std::string& path, int number);
+
+  const kir::Kernel& kernel_;
+  ExprCompiler exprs_;
+  Compiled result_;
+  std::vector<std::pair<FragmentLayout, std::shared_ptr<const LayoutTables>>> tables_;
+  bool in_points_ = false;
+};
+
+absl::StatusOr<int64_t> Compiler::Evaluate(Expr e) {
+  const Code code = exprs_.Compile(e);
+  if (code.per_lane()) return Internal("an extent or stride of kernel ", kernel_.name, " loads from memory");
+  std::vector<Value> frame(exprs_.frame_rows());
+  auto at = [&](Slot slot) { return slot >= 0 ? &frame[slot] : const_cast<Value*>(exprs_.constants()[~slot].data()); };
+  for (const Instr& instr : code.instrs) {
+    if (instr.kind == Instr::Kind::kOp) EvalOp(instr, at(instr.a), at(instr.b), at(instr.c), at(instr.dst), 1);
+  }
+  return at(code.result)->i;
+}
+
+std::shared_ptr<const LayoutTables> Compiler::Tables(const FragmentLayout& layout) {
+  for (const auto& [known, tables] : tables_) {
+    if (known == layout) return tables;
+  }
+  tables_.emplace_back(layout, std::make_shared<LayoutTables>(layout));
+  return tables_.back().second;
+}
+
+absl::Status Compiler::AddShared(const kir::Buffer& buffer, BufferInfo& info) {
+  const SharedLayout& layout = buffer.shared;
+  info.version_bytes = (layout.bytes() + 127) / 128 * 128;
+  if (buffer.offset < 0 || buffer.offset % 128 != 0 || buffer.offset + buffer.versions * info.version_bytes > kernel_.shared_bytes) {
+    return Internal("shared buffer ", buffer.name, ": ", buffer.versions, " versions of ", info.version_bytes, " bytes at offset ", buffer.offset,
+                    " do not fit the block's ", kernel_.shared_bytes, " bytes of shared memory, or the offset is no multiple of 128");
+  }
+  info.shape = {buffer.versions};
+  info.shape.insert(info.shape.end(), layout.extents.begin(), layout.extents.end());
+  int64_t elements = 1;
+  for (int64_t extent : layout.extents) elements *= extent;
+  info.strides.assign(layout.extents.size(), 1);
+  for (size_t d = layout.extents.size(); d-- > 1;) info.strides[d - 1] = info.strides[d] * layout.extents[d];
+  std::vector<int64_t> coords(layout.extents.size());
+  for (int64_t e = 0; e < elements; ++e) {
+    for (size_t d = 0; d < coords.size(); ++d) coords[d] = e / info.strides[d] % layout.extents[d];
+    const int64_t offset = layout.ByteOffset(coords);
+    if (offset < 0 || offset + info.bytes > layout.bytes()) {
+      return Internal("layout of shared buffer ", buffer.name, " puts an element at byte ", offset, " of ", layout.bytes());
+    }
+    info.offsets.push_back(static_cast<int32_t>(offset));
+  }
+  result_.shared_cell_bytes = std::gcd(result_.shared_cell_bytes, info.bytes);
+  return absl::OkStatus();
+}
+
+absl::Status Compiler::AddBuffer(const kir::Buffer& buffer) {
+  BufferInfo info;
+  info.source = &buffer;
+  info.bytes = DTypeBytes(buffer.dtype);
+  if (buffer.space == kir::Space::kGlobal) {
+    for (Expr extent : buffer.shape) {
+      TILERT_ASSIGN_OR_RETURN(int64_t value, Evaluate(extent));
+      info.shape.push_back(value);
+    }
+    info.strides.assign(info.shape.size(), 1);
+    for (size_t d = info.shape.size(); d-- > 1;) info.strides[d - 1] = info.strides[d] * info.shape[d];
+    for (size_t d = 0; d < buffer.strides.size(); ++d) {
+      TILERT_ASSIGN_OR_RETURN(info.strides[d], Evaluate(buffer.strides[d]));
+    }
+  } else if (buffer.space == kir::Space::kShared) {
+    TILERT_RETURN_IF_ERROR(AddShared(buffer, info));
+  } else {
+    info.layout = Tables(buffer.layout);
+    for (int d = 0; d < info.layout->rank(); ++d) info.shape.push_back(info.layout->extent(d));
+  }
+  result_.buffers.push_back(std::move(info));
+  return absl::OkStatus();
+}
+
+std::vector<Code> Compiler::Codes(const std::vector<Expr>& exprs) {
+  std::vector<Code> codes;
+  for (Expr e : exprs) codes.push_back(exprs_.Compile(e));
+  return codes;
+}
+
+absl::StatusOr<CBlock> Compiler::Body(const kir::Block& block, const std::string& path) {
+  CBlock result;
+  for (size_t i = 0; i < block.size(); ++i) {
+    TILERT_ASSIGN_OR_RETURN(CStmt stmt, Statement(block[i], Cat(path, "[", i, "]")));
+    result.push_back(std::move(stmt));
+  }
+  return result;
+}
+
+std::string_view StatementName(const kir::StmtOp& op) {
+  static constexpr std::string_view kNames[] = {"Declare", "For",  "While",         "If",          "Break",      "Continue", "Let",     "Elementwise", "Store",
+                                                "Atomic",  "Copy", "CpAsyncCommit", "CpAsyncWait", "LaneReduce", "Mma",      "BarSync", "Print",       "Assert"};
+  static_assert(std::size(kNames) == std::variant_size_v<kir::StmtOp>);
+  return kNames[op.index()];
+}
+
+absl::StatusOr<CStmt> Compiler::Statement(const kir::Stmt& stmt, const std::string& path) {
+  CStmt result;
+  result.number = static_cast<int>(result_.paths.size());
+  std::string named = Cat(path, ".", StatementName(stmt.op));
+  if (const auto* loop = std::get_if<kir::For>(&stmt.op)) named += Cat("(", kernel_.vars[loop->var].name, ")");
+  if (const auto* copy = std::get_if<kir::Copy>(&stmt.op)) {
+    named += Cat("(", kernel_.buffers[copy->src.buffer].name, " to ", kernel_.buffers[copy->dst.buffer].name, ")");
+  }
+  result_.paths.push_back(stmt.loc.line != 0 ? Cat(named, " (line ", stmt.loc.line, ")") : named);
+  absl::StatusOr<decltype(CStmt::op)> op = Operation(stmt, named, result.number);
+  if (!op.ok()) {
+    const bool located = op.status().message().find(ToAbsl("body[")) != absl::string_view::npos;
+    return located ? op.status() : Internal("kernel ", kernel_.name, ", ", named, ": ", ToStd(op.status().message()));
+  }
+  result.op = *std::move(op);
+  return result;
+}
+
+absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, const std::string& path, int number) {
+  using Result = absl::StatusOr<decltype(CStmt::op)>;
+  const Overloaded visitor{
+      [&](const kir::Declare& s) -> Result { return CDeclare{s.buffer, s.zero}; },
+      [&](const kir::For& s) -> Result {
+        CFor loop{s.var, exprs_.Compile(s.begin), exprs_.Compile(s.end), {}, {}};
+        if (s.step) loop.step = exprs_.Compile(s.step);
+        if (!s.step) loop.step.result = exprs_.Constant(Value{.i = 1});
+        TILERT_ASSIGN_OR_RETURN(loop.body, Body(s.body, Cat(path, ".body")));
+        return loop;
+      },
+      [&](const kir::While& s) -> Result {
+        CWhile loop{exprs_.Compile(s.cond), {}};
+        TILERT_ASSIGN_OR_RETURN(loop.body, Body(s.body, Cat(path, ".body")));
+        return loop;
+      },
+      [&](const kir::If& s) -> Result {
+        CIf branch{exprs_.Compile(s.cond), {}, {}};
+        TILERT_ASSIGN_OR_RETURN(branch.then_body, Body(s.then_body, Cat(path, ".then")));
+        TILERT_ASSIGN_OR_RETURN(branch.else_body, Body(s.else_body, Cat(path, ".else")));
+        return branch;
+      },
+      [&](const kir::Break&) -> Result { return CBreak{}; },
+      [&](const kir::Continue&) -> Result { return CContinue{}; },
+      [&](const kir::Let& s) -> Result { return CLet{s.var, exprs_.CompileAs(s.value, kernel_.vars[s.var].dtype)}; },
+      [&](const kir::Elementwise& s) -> Result {
+        CPoints points{Tables(s.layout), s.vars, {}};
+        if (in_points_) return Internal("Elementwise inside Elementwise");
+        if (s.vars.size() != s.layout.dims.size()) return Internal("one variable a dimension of the layout is needed");
+        in_points_ = true;
+        absl::StatusOr<CBlock> body = Body(s.body, Cat(path, ".body"));
+        in_points_ = false;
+        if (!body.ok()) return body.status();
+        points.body = *std::move(body);
+        return points;
+      },
+      [&](const kir::Store& s) -> Result {
+        return Point(CStore{s.buffer, Codes(s.indices), exprs_.CompileAs(s.value, kernel_.buffers[s.buffer].dtype)}, number);
+      },
+      [&](const kir::Atomic& s) -> Result {
+        const DType type = kernel_.buffers[s.buffer].dtype;
+        if (IsFloat(type) && s.op == AtomicOp::kAdd) result_.float_atomics = true;
+        return Point(CAtomic{s.op, s.buffer, Codes(s.indices), exprs_.CompileAs(s.value, type)}, number);
+      },
+      [&](const kir::Copy& s) -> Result {
+        CCopy copy{s.method, Access(s.dst), Access(s.src), Tables(s.layout), s.width, {}, static_cast<bool>(s.fill)};
+        if (s.fill) copy.fill = exprs_.CompileAs(s.fill, kernel_.buffers[s.src.buffer].dtype);
+        TILERT_RETURN_IF_ERROR(CheckCopy(result_, s, *copy.layout));
+        return copy;
+      },
+      [&](const kir::CpAsyncCommit&) -> Result { return CCommit{}; },
+      [&](const kir::CpAsyncWait& s) -> Result {
+        CWait wait{s.pending, {}, {}};
+        for (const kir::Retired& retired : s.retires) {
+          wait.buffers.push_back(retired.buffer);
+          wait.versions.push_back(exprs_.Compile(retired.version));
+        }
+        return wait;
+      },
+      [&](const kir::LaneReduce& s) -> Result { return CompileLaneReduce(result_, s); },
+      [&](const kir::Mma& s) -> Result { return CompileMma(result_, s); },
+      [&](const kir::BarSync&) -> Result { return CBarSync{}; },
+      [&](const kir::Print& s) -> Result { return Point(CPrint{Codes(s.args)}, number); },
+      [&](const kir::Assert& s) -> Result { return Point(CAssert{exprs_.Compile(s.cond), s.message}, number); },
+  };
+  return std::visit(visitor, stmt.op);
+}
+
+}  // namespace
+
+absl::StatusOr<Compiled> CompileKernel(const kir::Kernel& kernel, const std::vector<int64_t>& dims, const std::vector<Value>& scalars) {
+  return Compiler(kernel, dims, scalars).Run();
+}
+
+}  // namespace tilert::sim
