@@ -1,0 +1,67 @@
+// Integer expressions over dims and scalars, flattened to postfix code: what a launch evaluates for shapes, strides,
+// assumptions, workspaces and grids. Evaluating allocates nothing; the meaning is EvalBound's of ir/bind_args.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ir/numeric.h"
+#include "ir/program.h"
+#include "runtime/byte_stream.h"
+
+namespace tilert {
+
+// Values by index into Program::dims and Program::scalars.
+struct DimValues {
+  absl::Span<const int64_t> dims;
+  absl::Span<const Value> scalars;
+};
+
+class DimExpr {
+ public:
+  static constexpr int kMaxDepth = 64;  // of the evaluation stack
+
+  // Constant zero.
+  DimExpr() { code_.push_back({ExprOp::kIntImm, DType::kIndex, 0}); }
+
+  // InvalidArgument: `e` mentions loads, variables or floats, or needs more than kMaxDepth stack cells. Constants count
+  // as their first candidate.
+  static absl::StatusOr<DimExpr> Compile(const Program& program, Expr e);
+
+  // REQUIRES: `values` has every dim and scalar of the program that this was compiled from.
+  int64_t Eval(const DimValues& values) const {
+    const Op& last = code_.back();
+    if (code_.size() == 1 && last.op == ExprOp::kIntImm) return last.value;
+    if (code_.size() == 1 && last.op == ExprOp::kDim) return values.dims[static_cast<size_t>(last.value)];
+    return EvalCode(values);
+  }
+
+  bool IsConstant() const { return code_.size() == 1 && code_[0].op == ExprOp::kIntImm; }
+  // The dim that this expression is, alone; −1 when it is anything else.
+  int64_t BareDim() const { return code_.size() == 1 && code_[0].op == ExprOp::kDim ? code_[0].value : -1; }
+
+  void Encode(ByteWriter& out) const;
+  // Code that refers to no dim ≥ `dims` or scalar ≥ `scalars` and keeps its stack balanced, or a DataLoss error.
+  static absl::StatusOr<DimExpr> Decode(ByteReader& in, size_t dims, size_t scalars);
+
+  bool operator==(const DimExpr&) const = default;
+
+ private:
+  struct Op {
+    ExprOp op = ExprOp::kInvalid;
+    DType dtype = DType::kInvalid;  // of the first operand; kCast: of the result
+    int64_t value = 0;              // kIntImm: the value; kDim, kScalar: the index
+    bool operator==(const Op&) const = default;
+  };
+
+  int64_t EvalCode(const DimValues& values) const;
+  // The stack cells that the code needs; 0 if it is unbalanced or holds something that cannot be evaluated.
+  int Depth(size_t dims, size_t scalars) const;
+
+  std::vector<Op> code_;
+};
+
+}  // namespace tilert

@@ -1,0 +1,40 @@
+// What a launch needs to know about compiled code: kept beside a cubin in the cache and in bundles, so that a warm load
+// lowers nothing. Version: kLaunchAbi, part of every cache key.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/program.h"
+#include "lowering/lowered.h"
+#include "runtime/dim_expr.h"
+
+namespace tilert {
+
+inline constexpr uint64_t kLaunchAbi = 1;
+
+struct KernelRecord {
+  std::string symbol;           // name in the cubin
+  std::vector<KernelArg> args;  // in order
+  std::vector<DimExpr> grid;    // the launch is one-dimensional: Π grid blocks
+  uint32_t threads = 0;
+  uint32_t shared_bytes = 0;    // dynamic
+  bool cooperative = false;
+};
+
+struct LaunchRecord {
+  std::vector<KernelRecord> kernels;  // in launch order
+};
+
+// REQUIRES: `lowered` was made from `program`.
+absl::StatusOr<LaunchRecord> MakeLaunchRecord(const Program& program, const Lowered& lowered);
+
+std::string EncodeLaunchRecord(const LaunchRecord& record);
+
+// DataLoss unless `bytes` is a whole record that refers only to what `program` has.
+absl::StatusOr<LaunchRecord> DecodeLaunchRecord(const Program& program, std::string_view bytes);
+
+}  // namespace tilert
