@@ -1,0 +1,125 @@
+// The memory that one block of a launch sees: bounds, conversion-free loads and stores, and the optional checks for races and for
+// reads of what was never written.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "ir/bind_args.h"
+#include "ir/executor.h"
+#include "ir/program.h"
+
+namespace tilert::exec {
+
+// A buffer as one block sees it. A buffer allocated inside a parallel loop or thread region has a copy for each lane.
+struct View {
+  const Buffer* buffer = nullptr;
+  BoundTensor tensor;
+  int64_t lane_stride = 0;           // elements between the copies of two lanes; 0: one for all
+  std::vector<uint8_t> written;      // a flag an element when reads of unwritten elements are reported
+  std::unique_ptr<char[]> storage;
+  int64_t capacity = 0;              // bytes of storage
+};
+
+// A box of a view, seen by one lane.
+struct Box {
+  BufferId buffer = kNoId;
+  absl::InlinedVector<int64_t, 4> start, extent;
+  int lane = 0;
+  int64_t size() const;
+};
+
+// Lanes that execute a statement together. `active`: n flags. Lane k speaks for agent `first_agent` + k in race reports.
+struct Lanes {
+  int n = 1;
+  const uint8_t* active = nullptr;
+  int64_t first_agent = 0;
+};
+
+// Who touched which element. Agents are points of a parallel loop, threads, or blocks. Not thread-safe.
+class RaceTable {
+ public:
+  enum class Access : uint8_t { kRead, kWrite, kAtomic };
+  // True when the access conflicts with an earlier one of another agent. Two writes of equal values do not conflict:
+  // `changes` says whether the new value differs from what is there.
+  bool Touch(BufferId buffer, int64_t offset, int64_t agent, Access access, bool changes);
+  void Clear() { cells_.clear(); }
+
+ private:
+  static constexpr int64_t kNobody = -1, kSeveral = -2;
+  struct Cell {
+    int64_t writer = kNobody, reader = kNobody, adder = kNobody;
+  };
+  absl::flat_hash_map<std::pair<BufferId, int64_t>, Cell> cells_;
+};
+
+// What the blocks of a launch share. Thread-safe through its locks.
+struct SharedState {
+  std::array<std::mutex, 64> atomic_locks;  // by address
+  std::mutex race_lock;
+  RaceTable races;                          // agents are blocks
+  bool check_races = false;
+};
+
+class Memory {
+ public:
+  // `tensors`: every buffer's memory and shape, by id; those of local buffers have no memory yet.
+  Memory(const Program& program, const std::vector<BoundTensor>& tensors, const ExecOptions& options, SharedState* shared);
+
+  void StartBlock(int64_t block) { block_ = block; }
+  // Makes `buffer` exist, zeroed and unwritten: one for the block (`lanes` 0), or one for each of `lanes` lanes.
+  absl::Status Allocate(BufferId buffer, int lanes);
+  const View& view(BufferId buffer) const { return views_[buffer]; }
+
+  // Element accesses of lanes: `index` has one register a dimension. Outside elements load zero and are not stored.
+  // `mask`: lanes that load, in addition to being active; null: all.
+  void Load(BufferId buffer, absl::Span<const Value* const> index, const Lanes& lanes, const Value* mask, Value* out);
+  void Store(BufferId buffer, absl::Span<const Value* const> index, const Lanes& lanes, const Value* values);
+  void Atomic(AtomicOp op, BufferId buffer, absl::Span<const Value* const> index, const Lanes& lanes, const Value* values);
+
+  // Elements [first, first + count) of a box in row-major order. Outside elements read as `fill` and are not written.
+  void Read(const Box& box, int64_t first, int64_t count, Value fill, Value* out);
+  void Write(const Box& box, int64_t first, int64_t count, const Value* values);
+  void Atomic(AtomicOp op, const Box& box, int64_t first, int64_t count, const Value* values);
+
+  // Race reports among the lanes of a parallel loop or thread region, from here to the matching End.
+  void BeginLaneRaces(bool threads);
+  void EndLaneRaces() { lane_races_on_ = false; }
+  void SetLane(int64_t agent) { agent_ = agent; }  // the agent of the box accesses to come
+
+  // The first race or unwritten read since the last call.
+  absl::Status TakeError() { return std::exchange(error_, absl::OkStatus()); }
+  bool ok() const { return error_.ok(); }
+
+ private:
+  template <typename F>
+  void ForEachRow(const Box& box, int64_t first, int64_t count, F row);
+  void Offsets(const View& view, absl::Span<const Value* const> index, const Lanes& lanes, const Value* mask);
+  void AtomicElement(AtomicOp op, BufferId buffer, int64_t offset, Value value);
+  bool Checked(const View& view) const;
+  void CheckRead(BufferId buffer, int64_t offset, int64_t agent);
+  void CheckWrite(BufferId buffer, int64_t offset, int64_t agent, const Value* value);
+  void Touch(BufferId buffer, int64_t offset, int64_t agent, RaceTable::Access access, bool changes);
+  void Report(BufferId buffer, int64_t offset, absl::string_view what);
+  char* At(const View& view, int64_t offset) const { return static_cast<char*>(view.tensor.data) + offset * DTypeBytes(view.buffer->dtype); }
+
+  const ExecOptions& options_;
+  SharedState* shared_;
+  std::vector<View> views_;
+  std::vector<int64_t> offsets_;  // scratch: one a lane
+  int64_t allocated_ = 0;
+  int64_t block_ = 0;
+  int64_t agent_ = 0;
+  bool lane_races_on_ = false, lane_agents_are_threads_ = false;
+  RaceTable lane_races_;
+  absl::Status error_;
+};
+
+}  // namespace tilert::exec
