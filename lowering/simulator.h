@@ -9,7 +9,7 @@
 //   - values that were never written reaching arithmetic or global memory (registers and shared memory begin unwritten);
 //   - elements that the executing thread does not hold, layouts that are not those of the instruction (mma, ldmatrix), points of
 //     one Elementwise that depend on each other;
-//   - accesses out of bounds, `inside` flags that are not true, vectors that are not aligned or not contiguous.
+//   - `inside` flags that are not true, versions and register elements that do not exist, vectors that are not aligned or not contiguous.
 // Its word is "checked", not "proved": it sees the interleavings, trip counts and shapes it is given. Happens-before does not depend on
 // the interleaving, so a missing barrier is found by any of them.
 #pragma once

@@ -117,7 +117,7 @@ class ThreadBlock {
   void SetVar(Warp& warp, VarId var, Value value);
 
   // block_memory.cc: elements of buffers.
-  // `inside`: dimensions proven to be in range; nullptr: all must be.
+  // `inside`: dimensions declared to be in range; nullptr, for element accesses: all dimensions of registers, none of memory.
   Places Locate(Warp& warp, BufferId buffer, const Value* const* coords, uint32_t mask, const std::vector<bool>* inside);
   uint32_t CheckBounds(Warp& warp, const Places& places, uint32_t mask, const std::vector<bool>* inside);
   LaneData Read(Warp& warp, const Places& places, uint32_t mask);

@@ -72,6 +72,7 @@ void ThreadBlock::EvalLoad(Warp& warp, const LoadRef& load, uint32_t mask, DType
   for (Slot index : load.indices) coords.push_back(RowOf(warp, index));
   const Places places = Locate(warp, load.buffer, coords.data(), mask, nullptr);
   if (failed()) return;
+  mask &= ~places.outside;  // there the value is zero
   const LaneData data = Read(warp, places, mask);
   if (const uint32_t undefined = mask & ~data.defined; undefined != 0 && !failed()) {
     const int lane = __builtin_ctz(undefined);

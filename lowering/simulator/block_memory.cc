@@ -31,11 +31,12 @@ uint32_t ThreadBlock::CheckBounds(Warp& warp, const Places& places, uint32_t mas
     uint32_t wrong = 0;
     ForLanes(mask, [&](int l) { wrong |= uint32_t{places.coords[d][l].i < 0 || places.coords[d][l].i >= info.shape[d]} << l; });
     outside |= wrong;
-    const bool claimed = inside == nullptr || (*inside)[d] || (info.source->space == kir::Space::kShared && d == 0);
+    const bool is_version = info.source->space == kir::Space::kShared && d == 0;
+    const bool claimed = is_version || (inside == nullptr ? info.layout != nullptr : (*inside)[d]);
     if (wrong != 0 && claimed) {
       const int lane = __builtin_ctz(wrong);
       Fail(warp, lane, Cat("accesses ", Describe(places, lane), " outside its extent ", info.shape[d], " in dimension ", d,
-                           inside == nullptr ? ", and nothing guards it" : ", which is declared to be inside"));
+                           is_version ? ": no such version" : inside == nullptr ? "" : ", which is declared to be inside"));
       break;
     }
   }

@@ -156,7 +156,8 @@ void ThreadBlock::RunStore(Warp& warp, const CStore& store, uint32_t mask) {
   std::vector<Row> rows;
   std::vector<const Value*> coords;
   const Places places = LocateAt(warp, store.buffer, store.indices, mask, rows, coords);
-  if (failed()) return;
+  mask &= ~places.outside;
+  if (failed() || mask == 0) return;
   const Value* value = Eval(warp, store.value, mask, kLanes);
   LaneData data;
   data.raw.fill(0);
@@ -173,7 +174,8 @@ void ThreadBlock::RunAtomic(Warp& warp, const CAtomic& atomic, uint32_t mask) {
   std::vector<Row> rows;
   std::vector<const Value*> coords;
   const Places places = LocateAt(warp, atomic.buffer, atomic.indices, mask, rows, coords);
-  if (failed()) return;
+  mask &= ~places.outside;
+  if (failed() || mask == 0) return;
   const DType type = info.source->dtype;
   const Value* operand = Eval(warp, atomic.value, mask, kLanes);
   const Instr instr = AtomicInstr(atomic.op, type);

@@ -1,0 +1,20 @@
+// Planted faults: a kernel with one piece of its synchronisation taken away.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lowering/kernel_ir.h"
+
+namespace tilert {
+
+struct Mutant {
+  std::string what;  // e.g. "without BarSync 2"
+  kir::Kernel kernel;
+};
+
+// One mutant for each BarSync removed, each CpAsyncWait removed, and each CpAsyncWait that lets one more group stay unfinished. In the
+// order of the text; declarations of what the waits retire are dropped with what they declare, so that a mutant lies as an honest planner's error would.
+std::vector<Mutant> SynchronisationMutants(const kir::Kernel& kernel);
+
+}  // namespace tilert
