@@ -145,6 +145,6 @@ class Printer {
 
 }  // namespace
 
-std::string Print(const Kernel& kernel) { return Printer(kernel).Run(); }
+std::string ToText(const Kernel& kernel) { return Printer(kernel).Run(); }
 
 }  // namespace tilert::kir
