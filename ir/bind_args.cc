@@ -168,7 +168,11 @@ class Binder {
     out.strides.assign(arg.strides.begin(), arg.strides.end());
     if (arg.strides.empty()) Contiguous(out);
     for (size_t d = 0; d < buffer.shape.size(); ++d) BindBare(buffer.shape[d], out.shape[d]);
-    for (size_t d = 0; d < buffer.strides.size() && d < out.strides.size(); ++d) BindBare(buffer.strides[d], out.strides[d]);
+    for (size_t d = 0; d < buffer.strides.size() && d < out.strides.size(); ++d) {
+      const ExprNode& node = program_.exprs[buffer.strides[d]];
+      if (node.op != ExprOp::kDim || bound_.dims[static_cast<size_t>(node.i)] != BoundArgs::kUnbound) continue;
+      TILERT_RETURN_IF_ERROR(BindDim(static_cast<size_t>(node.i), out.strides[d], absl::StrCat("a stride of tensor '", buffer.name, "'")));
+    }
     return absl::OkStatus();
   }
 

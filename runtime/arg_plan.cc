@@ -1,0 +1,201 @@
+#include "runtime/arg_plan.h"
+
+#include <algorithm>
+
+#include "ir/int_eval.h"
+#include "ir/status_util.h"
+
+namespace tilert {
+namespace {
+
+constexpr int64_t kMaxElements = int64_t{1} << 62;  // as BindArgs
+constexpr int64_t kMaxReach = kMaxElements / 8;
+
+}  // namespace
+
+LaunchValues::LaunchValues(const ArgPlan& plan)
+    : dims(plan.program().dims.size()), scalars(plan.program().scalars.size()), tensors(plan.tensor_count()) {}
+
+absl::StatusOr<ArgPlan> ArgPlan::Make(const Program& program, std::vector<int64_t> fixed_dims) {
+  ArgPlan plan;
+  plan.program_ = &program;
+  plan.fixed_dims_ = std::move(fixed_dims);
+  plan.fixed_dims_.resize(program.dims.size(), BoundArgs::kUnbound);
+  for (const Param& param : program.params) {
+    if (param.kind != Param::Kind::kTensor) continue;
+    TILERT_RETURN_IF_ERROR(plan.AddTensor(param.index, false, param.access != Access::kIn));
+  }
+  plan.parameter_tensors_ = plan.rules_.size();
+  for (const Workspace& workspace : program.workspaces) {
+    if (workspace.zeroed) plan.zeroed_.push_back(static_cast<uint32_t>(plan.rules_.size()));
+    TILERT_RETURN_IF_ERROR(plan.AddTensor(workspace.buffer, true, true));
+  }
+  for (const Expr assumption : program.assumptions) {
+    TILERT_ASSIGN_OR_RETURN(DimExpr compiled, DimExpr::Compile(program, assumption));
+    plan.assumptions_.push_back(std::move(compiled));
+  }
+  for (uint32_t t = 0; t < plan.parameter_tensors_; ++t) plan.AddBindings(t);
+  return plan;
+}
+
+absl::Status ArgPlan::AddTensor(BufferId id, bool is_workspace, bool is_written) {
+  const Buffer& buffer = program_->buffers[id];
+  TensorRule rule;
+  rule.buffer = id;
+  rule.dtype = buffer.dtype;
+  rule.element_bytes = std::max(DTypeBytes(buffer.dtype), 1);
+  rule.is_workspace = is_workspace;
+  rule.is_written = is_written;
+  rule.has_strides = !buffer.strides.empty();
+  for (const Expr extent : buffer.shape) {
+    TILERT_ASSIGN_OR_RETURN(DimExpr compiled, DimExpr::Compile(*program_, extent));
+    rule.shape.push_back(std::move(compiled));
+  }
+  for (const Expr stride : buffer.strides) {
+    TILERT_ASSIGN_OR_RETURN(DimExpr compiled, DimExpr::Compile(*program_, stride));
+    rule.strides.push_back(std::move(compiled));
+  }
+  rules_.push_back(std::move(rule));
+  return absl::OkStatus();
+}
+
+// The order is BindArgs': scalars, then of each tensor its shape and its strides; the first bare occurrence binds.
+void ArgPlan::AddBindings(uint32_t tensor) {
+  const auto is_bound = [this](int64_t dim) {
+    for (const ScalarParam& scalar : program_->scalars) {
+      if (scalar.dim == static_cast<uint32_t>(dim)) return true;
+    }
+    if (fixed_dims_[static_cast<size_t>(dim)] != BoundArgs::kUnbound) return true;
+    return std::any_of(bindings_.begin(), bindings_.end(), [dim](const DimBinding& b) { return b.dim == dim; });
+  };
+  const auto add = [&](const std::vector<DimExpr>& exprs, bool from_stride) {
+    for (uint32_t axis = 0; axis < exprs.size(); ++axis) {
+      const int64_t dim = exprs[axis].BareDim();
+      if (dim >= 0 && !is_bound(dim)) bindings_.push_back({static_cast<uint32_t>(dim), tensor, axis, from_stride});
+    }
+  };
+  add(rules_[tensor].shape, false);
+  add(rules_[tensor].strides, true);
+}
+
+int ArgPlan::TensorIndex(BufferId buffer) const {
+  const auto it = std::find_if(rules_.begin(), rules_.end(), [buffer](const TensorRule& rule) { return rule.buffer == buffer; });
+  return it == rules_.end() ? -1 : static_cast<int>(it - rules_.begin());
+}
+
+bool ArgPlan::BindScalars(absl::Span<const ScalarArg> scalars, LaunchValues& out) const {
+  if (scalars.size() != program_->scalars.size()) return false;
+  for (size_t k = 0; k < scalars.size(); ++k) {
+    const ScalarParam& param = program_->scalars[k];
+    const ScalarArg& arg = scalars[k];
+    if (arg.dtype != param.dtype) return false;  // allowed in part: BindArgs decides
+    out.scalars[k] = ConvertValue(arg.value, arg.dtype, param.dtype);
+    if (!IsFloat(param.dtype) && param.dtype != DType::kBool && out.scalars[k].i != arg.value.i) return false;
+    if (param.dim == kNoId) continue;
+    int64_t& dim = out.dims[param.dim];
+    if (out.scalars[k].i < 0 || (dim != BoundArgs::kUnbound && dim != out.scalars[k].i)) return false;
+    dim = out.scalars[k].i;
+  }
+  return true;
+}
+
+bool ArgPlan::BindDims(absl::Span<const TensorArg> tensors, LaunchValues& out) const {
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    const TensorRule& rule = rules_[t];
+    const TensorArg& arg = tensors[t];
+    if (arg.dtype != rule.dtype || arg.shape.size() != rule.shape.size()) return false;
+    if (!arg.strides.empty() && arg.strides.size() != arg.shape.size()) return false;
+  }
+  for (const DimBinding& binding : bindings_) {
+    const TensorArg& arg = tensors[binding.tensor];
+    int64_t value = 1;
+    if (!binding.from_stride) {
+      value = arg.shape[binding.axis];
+    } else if (!arg.strides.empty()) {
+      value = arg.strides[binding.axis];
+    } else {
+      for (size_t d = binding.axis + 1; d < arg.shape.size(); ++d) value = MulIndex(value, std::max<int64_t>(arg.shape[d], 1));
+    }
+    if (value < 0) return false;
+    out.dims[binding.dim] = value;
+  }
+  return true;
+}
+
+// Compares one tensor with its rule and notes what variants want to know. `arg` is null for a workspace.
+bool ArgPlan::CheckTensor(const TensorRule& rule, const TensorArg* arg, LaunchValues& out, LaunchValues::Tensor& tensor) const {
+  const DimValues values = out.values();
+  int64_t elements = 1;               // product of the extents, for a contiguous stride and the size
+  int64_t contiguous = 1;             // stride that the axis has in a contiguous tensor
+  int64_t above = 0, below = 0;       // reach in elements on either side of data
+  uint64_t stride_bits = 0;
+  const size_t rank = rule.shape.size();
+  for (size_t axis = rank; axis-- > 0;) {
+    const int64_t extent = rule.shape[axis].Eval(values);
+    if (extent < 0 || (arg != nullptr && arg->shape[axis] != extent)) return false;
+    const int64_t stride = rule.has_strides ? rule.strides[axis].Eval(values) : contiguous;
+    // The extents behind this axis are the declared ones, so `contiguous` is what a caller without strides means.
+    if (arg != nullptr && extent > 1 && (arg->strides.empty() ? contiguous : arg->strides[axis]) != stride) return false;
+    elements = MulIndex(elements, extent);
+    contiguous = MulIndex(contiguous, rule.is_workspace ? extent : std::max<int64_t>(extent, 1));
+    if (extent > 1) {
+      const int64_t reach = MulIndex(extent - 1, stride);
+      (stride < 0 ? below : above) = AddIndex(stride < 0 ? below : above, reach);
+    }
+    if (axis + 1 < rank) stride_bits |= static_cast<uint64_t>(stride) * static_cast<uint64_t>(rule.element_bytes);
+    if (axis + 1 == rank) tensor.inner_is_dense = stride == 1;
+  }
+  if (elements >= kMaxElements || above >= kMaxReach || below <= -kMaxReach || above - below >= kMaxReach) return false;
+  out.max_index = std::max({out.max_index, above, -below, elements});
+  tensor.align_bits = stride_bits;
+  if (arg != nullptr) {
+    tensor.data = static_cast<char*>(arg->data);
+    const auto address = reinterpret_cast<uintptr_t>(arg->data);
+    if (address % static_cast<uintptr_t>(rule.element_bytes) != 0 || (arg->data == nullptr && elements != 0)) return false;
+    tensor.align_bits |= address;
+  }
+  tensor.first = tensor.last = tensor.data;
+  if (elements != 0) {
+    tensor.first = tensor.data + below * rule.element_bytes;
+    tensor.last = tensor.data + (above + 1) * rule.element_bytes;
+  }
+  return true;
+}
+
+bool ArgPlan::BindFast(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, LaunchValues& out) const {
+  if (tensors.size() != parameter_tensors_) return false;
+  std::copy(fixed_dims_.begin(), fixed_dims_.end(), out.dims.begin());
+  if (!BindScalars(scalars, out) || !BindDims(tensors, out)) return false;
+  out.max_index = 0;
+  for (const int64_t dim : out.dims) out.max_index = std::max(out.max_index, dim);
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    if (!CheckTensor(rules_[t], &tensors[t], out, out.tensors[t])) return false;
+  }
+  for (size_t t = parameter_tensors_; t < rules_.size(); ++t) {
+    if (!CheckTensor(rules_[t], nullptr, out, out.tensors[t])) return false;
+  }
+  for (const DimExpr& assumption : assumptions_) {
+    if (assumption.Eval(out.values()) == 0) return false;
+  }
+  return true;
+}
+
+bool ArgPlan::Satisfies(const ArgClass& arg_class, const LaunchValues& values) const {
+  if (arg_class.index32 && values.max_index >= int64_t{1} << 30) return false;
+  for (size_t d = 0; d < arg_class.dim_divisor.size(); ++d) {
+    if (arg_class.dim_divisor[d] > 1 && values.dims[d] % arg_class.dim_divisor[d] != 0) return false;
+  }
+  size_t next = 0;  // ArgClass lists global buffers in the order of Program::buffers
+  for (BufferId id = 0; id < program_->buffers.size(); ++id) {
+    if (program_->buffers[id].scope != Scope::kGlobal) continue;
+    if (next >= arg_class.alignment.size()) break;
+    const uint32_t alignment = arg_class.alignment[next++];
+    const int index = TensorIndex(id);
+    if (index < 0 || alignment <= static_cast<uint32_t>(rules_[static_cast<size_t>(index)].element_bytes)) continue;
+    const LaunchValues::Tensor& tensor = values.tensors[static_cast<size_t>(index)];
+    if (!tensor.inner_is_dense || (tensor.align_bits & (alignment - 1)) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace tilert

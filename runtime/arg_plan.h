@@ -1,0 +1,105 @@
+// The arguments of a launch → dims, pointers and what variants may rely on, in a few dozen compares and no allocation.
+//
+// BindArgs of ir/bind_args.h says what is allowed and words the errors; this plan is the same checks prepared once per
+// kernel. When they do not all pass, Bind asks BindArgs for the message, so the two cannot disagree about an error.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/fixed_array.h"
+#include "absl/status/statusor.h"
+#include "ir/bind_args.h"
+#include "ir/program.h"
+#include "lowering/lowered.h"
+#include "runtime/dim_expr.h"
+
+namespace tilert {
+
+class ArgPlan;
+
+// Everything a launch knows about its arguments. Lives on the stack of the launch; small programs need no heap.
+struct LaunchValues {
+  explicit LaunchValues(const ArgPlan& plan);
+
+  // A tensor parameter or workspace. Empty tensors have first == last.
+  struct Tensor {
+    char* data = nullptr;
+    const char* first = nullptr;  // lowest byte that the tensor covers
+    const char* last = nullptr;   // one past the highest
+    uint64_t align_bits = 0;      // data | bytes of every stride but the innermost: trailing zeros are common alignment
+    bool inner_is_dense = true;   // the innermost stride is one element
+  };
+
+  absl::FixedArray<int64_t, 32> dims;
+  absl::FixedArray<Value, 16> scalars;
+  absl::FixedArray<Tensor, 24> tensors;  // tensor parameters in order, then workspaces
+  int64_t max_index = 0;                 // the greatest dim or tensor reach in elements
+
+  DimValues values() const { return {dims, scalars}; }
+};
+
+class ArgPlan {
+ public:
+  // `program`: verified and specialised; must outlive the plan. `fixed_dims`: one an entry of Program::dims, the value it
+  // was specialised to or BoundArgs::kUnbound; empty: none is fixed. InvalidArgument: a shape cannot be evaluated at launch.
+  static absl::StatusOr<ArgPlan> Make(const Program& program, std::vector<int64_t> fixed_dims = {});
+
+  // Checks the arguments and fills `out`. `workspace` must be 256-byte aligned and hold WorkspaceBytes.
+  // InvalidArgument: what BindArgs says; aliasing of a written tensor with another; a missing or small workspace.
+  absl::Status Bind(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, void* workspace, uint64_t workspace_bytes,
+                    LaunchValues& out) const;
+
+  // Bytes of workspace that these arguments need. Pointers in `tensors` are not looked at.
+  absl::StatusOr<uint64_t> WorkspaceBytes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
+
+  // True when the arguments are what `arg_class` relies on.
+  bool Satisfies(const ArgClass& arg_class, const LaunchValues& values) const;
+
+  // Index into LaunchValues::tensors of a global buffer; −1 for others.
+  int TensorIndex(BufferId buffer) const;
+
+  // Workspaces that must read zero before the first launch: index into LaunchValues::tensors.
+  const std::vector<uint32_t>& zeroed_workspaces() const { return zeroed_; }
+  const Program& program() const { return *program_; }
+  size_t tensor_count() const { return rules_.size(); }
+
+ private:
+  struct TensorRule {
+    BufferId buffer = kNoId;
+    DType dtype = DType::kInvalid;
+    int64_t element_bytes = 0;
+    bool is_workspace = false, is_written = false, has_strides = false;
+    std::vector<DimExpr> shape, strides;  // strides: as declared, else empty
+  };
+  // `dims[dim]` = extent (or stride) `axis` of a tensor.
+  struct DimBinding {
+    uint32_t dim, tensor, axis;
+    bool from_stride;
+  };
+
+  absl::Status AddTensor(BufferId buffer, bool is_workspace, bool is_written);
+  void AddBindings(uint32_t tensor);
+  bool BindFast(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, LaunchValues& out) const;
+  absl::Status BindChecked(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, LaunchValues& out) const;
+  bool BindScalars(absl::Span<const ScalarArg> scalars, LaunchValues& out) const;
+  bool BindDims(absl::Span<const TensorArg> tensors, LaunchValues& out) const;
+  bool CheckTensor(const TensorRule& rule, const TensorArg* arg, LaunchValues& out, LaunchValues::Tensor& tensor) const;
+  bool PlaceWorkspaces(char* workspace, uint64_t workspace_bytes, LaunchValues& out, uint64_t& needed) const;
+  absl::Status Explain(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
+  absl::Status CheckAliasing(const LaunchValues& values) const;
+
+  const Program* program_ = nullptr;
+  size_t parameter_tensors_ = 0;
+  std::vector<TensorRule> rules_;  // tensor parameters, then workspaces
+  std::vector<DimBinding> bindings_;
+  std::vector<int64_t> fixed_dims_;
+  std::vector<DimExpr> assumptions_;
+  std::vector<uint32_t> zeroed_;
+};
+
+// Workspaces lie one behind the other, each at a multiple of this many bytes.
+inline constexpr uint64_t kWorkspaceAlignment = 256;
+
+}  // namespace tilert
