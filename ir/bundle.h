@@ -89,6 +89,7 @@ struct Bundle {
 bool operator==(const Bundle& a, const Bundle& b);
 
 // What identifies a program's meaning and its tables: names, types, statements, expressions; not where it was written.
+// REQUIRES: its structure holds (it was read, verified or built without error).
 Sha256Digest ProgramDigest(const Program& program);
 
 // True when the code is what its hash says.
