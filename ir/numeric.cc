@@ -42,7 +42,7 @@ uint64_t Encode(const Format& format, double x) {
   const uint64_t exponent_ones = (uint64_t{1} << (format.bits - 1 - format.mantissa)) - 1;
   const uint64_t sign = std::signbit(x) ? uint64_t{1} << (format.bits - 1) : 0;
   if (std::isnan(x)) return (uint64_t{1} << (format.bits - 1)) - 1;
-  const double r = std::fabs(RoundTo(format, x));
+  const double r = std::isinf(x) && format.infinity ? kInf : std::fabs(RoundTo(format, x));
   if (r == kInf) return sign | exponent_ones << format.mantissa;
   if (r < PowerOfTwo(format.min_exp)) {
     return sign | static_cast<uint64_t>(r * PowerOfTwo(format.mantissa - format.min_exp));

@@ -83,8 +83,6 @@ TEST_P(NarrowFloat, EveryCodeSurvivesARoundTrip) {
     const double value = DecodeFloat(spec.type, code);
     if (std::isnan(value)) {
       EXPECT_EQ(EncodeFloat(spec.type, value), codes / 2 - 1);
-    } else if (std::isinf(value) && spec.saturate) {
-      EXPECT_EQ(DecodeFloat(spec.type, EncodeFloat(spec.type, value)), std::copysign(MaxFinite(spec.type), value));
     } else {
       ASSERT_EQ(EncodeFloat(spec.type, value), code);
     }
@@ -98,7 +96,8 @@ TEST_P(NarrowFloat, RoundsToNearestEven) {
     for (double signed_x : {x, -x}) {
       const double expected = ReferenceRound(spec, values, signed_x);
       ASSERT_TRUE(Same(RoundToType(spec.type, signed_x), expected)) << signed_x;
-      ASSERT_TRUE(Same(DecodeFloat(spec.type, EncodeFloat(spec.type, signed_x)), expected)) << signed_x;
+      const double coded = std::isinf(x) && spec.ieee ? signed_x : expected;  // infinity is a value: only conversions saturate it
+      ASSERT_TRUE(Same(DecodeFloat(spec.type, EncodeFloat(spec.type, signed_x)), coded)) << signed_x;
     }
   };
   for (size_t k = 0; k + 1 < values.size(); ++k) {
@@ -124,7 +123,9 @@ TEST(Numeric, KnownCodes) {
   EXPECT_EQ(EncodeFloat(DType::kBFloat16, -2.0), 0xc000u);
   EXPECT_EQ(EncodeFloat(DType::kFloat8E4M3, 448.0), 0x7eu);
   EXPECT_EQ(EncodeFloat(DType::kFloat8E4M3, 1e9), 0x7eu);
-  EXPECT_EQ(EncodeFloat(DType::kFloat8E5M2, -kInf), 0xfbu);
+  EXPECT_EQ(EncodeFloat(DType::kFloat8E4M3, kInf), 0x7eu);
+  EXPECT_EQ(EncodeFloat(DType::kFloat8E5M2, -1e9), 0xfbu);
+  EXPECT_EQ(EncodeFloat(DType::kFloat8E5M2, -kInf), 0xfcu);
   EXPECT_EQ(EncodeFloat(DType::kFloat16, kInf), 0x7c00u);
   EXPECT_EQ(EncodeFloat(DType::kBFloat16, kNan), 0x7fffu);
   EXPECT_EQ(EncodeFloat(DType::kFloat32, -0.0), 0x80000000u);
