@@ -1,0 +1,143 @@
+// KernelIr → CUDA C++: the frame of a kernel. Statements, expressions and places are in emit_*.cc; device functions in prelude/*.cuh.
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_split.h"
+#include "ir/status_util.h"
+#include "lowering/emit_context.h"
+#include "lowering/lowered.h"
+#include "lowering/prelude_text.h"
+
+namespace tilert {
+namespace {
+
+// In the order in which they build on each other.
+constexpr std::string_view kPreludeOrder[] = {"types.cuh", "fp8.cuh",  "convert.cuh", "memory.cuh", "async.cuh",
+                                              "mma.cuh",   "math.cuh", "atomic.cuh",  "grid.cuh",   "debug.cuh"};
+
+std::string_view PreludePart(std::string_view name) {
+  for (const EmbeddedFile& file : kPreludeFiles) {
+    if (file.name == name) return file.text;
+  }
+  return {};
+}
+
+std::vector<std::string_view> PreludeParts() {
+  std::vector<std::string_view> parts;
+  for (std::string_view name : kPreludeOrder) parts.push_back(PreludePart(name));
+  return parts;
+}
+
+std::string Parameter(const EmitContext& c, const kir::Buffer& buffer, const std::string& name) {
+  (void)c;
+  const std::string_view type = MemoryType(buffer.dtype);
+  return buffer.written ? Cat(type, "* ", name) : Cat("const ", type, "* __restrict__ ", name);
+}
+
+// The parameters in the order of KernelArgs.
+std::string Signature(const EmitContext& c) {
+  std::string text;
+  const auto add = [&text](const std::string& parameter) { text += Cat(text.empty() ? "" : ", ", parameter); };
+  for (size_t i = 0; i < c.kernel.buffers.size(); ++i) {
+    if (c.kernel.buffers[i].space == kir::Space::kGlobal) add(Parameter(c, c.kernel.buffers[i], c.buffers[i]));
+  }
+  for (const std::string& dim : c.dims) add(Cat(c.kernel.index32 ? "int " : "i64 ", dim));
+  for (size_t i = 0; i < c.scalars.size(); ++i) add(Cat(MemoryType(c.kernel.scalars[i].dtype), " ", c.scalars[i]));
+  return text;
+}
+
+// Block variables from the flattened block number, the first grid dimension fastest.
+void EmitBlockVars(EmitContext& c) {
+  const kir::Kernel& k = c.kernel;
+  std::vector<std::string> names;
+  for (size_t d = 0; d < k.block_vars.size(); ++d) {
+    VarText& var = c.vars[k.block_vars[d]];
+    names.push_back(c.names.Fresh(k.vars[k.block_vars[d]].name));
+    var.name = names.back();
+    const int64_t last = std::min<int64_t>(c.ranges.Of(k.grid[d]).hi, INT32_MAX) - 1;
+    c.ranges.Bind(k.block_vars[d], {0, std::max<int64_t>(last, 0), 1});
+  }
+  if (names.size() == 1) return c.out.Optional(names[0], Cat("const int ", names[0], " = blockIdx.x;"));
+  const auto extent = [&c, &k](size_t d) { return Cat("(u32)", EmitInt(c, k.grid[d]).In(CText::kUnary)); };
+  std::string rest = "blockIdx.x";
+  if (k.raster_panel > 0) {
+    const std::string plane = c.names.Fresh("plane");
+    c.out.Line(Cat("const u32 ", plane, " = ", extent(0), " * ", extent(1), ";"));
+    c.out.Line(Cat("int ", names[0], ", ", names[1], ";"));
+    const size_t across = k.raster_column ? 1 : 0, along = 1 - across;
+    c.out.Line(Cat("raster(blockIdx.x % ", plane, ", ", extent(across), ", ", extent(along), ", ", k.raster_panel, ", ", names[across], ", ", names[along], ");"));
+    if (names.size() == 3) c.out.Optional(names[2], Cat("const int ", names[2], " = blockIdx.x / ", plane, ";"));
+    return;
+  }
+  for (size_t d = 0; d < names.size(); ++d) {
+    const bool last = d + 1 == names.size();
+    c.out.Optional(names[d], Cat("const int ", names[d], " = ", rest, last ? "" : Cat(" % ", extent(d)), ";"));
+    if (last) break;
+    const std::string next = c.names.Fresh("block");
+    c.out.Optional(next, Cat("const u32 ", next, " = ", rest, " / ", extent(d), ";"));
+    rest = next;
+  }
+}
+
+void EmitHeader(EmitContext& c) {
+  c.out.Line("");
+  c.out.Line(Cat("// ", c.kernel.name, " for ", c.target.arch));
+  for (absl::string_view line : absl::StrSplit(c.kernel.schedule, '\n', absl::SkipEmpty())) c.out.Line(CommentText(Cat("// ", line)));
+  c.out.Line(Cat("extern \"C\" __global__ void __launch_bounds__(", c.kernel.warps * kLanes, ", ", c.kernel.min_blocks_per_sm, ")"));
+  c.out.Line(Cat(c.kernel.name, "(", Signature(c), ") {"));
+}
+
+}  // namespace
+
+EmitContext::EmitContext(const kir::Kernel& kernel, const Target& target)
+    : kernel(kernel), target(target), names(PreludeParts()), ranges(kernel), vars(kernel.vars.size()) {
+  for (std::string_view own : {"lane", "warp", "smem", "smem_base"}) names.Fresh(own);
+  for (const kir::Buffer& buffer : kernel.buffers) buffers.push_back(names.Fresh(buffer.name));
+  for (const std::string& dim : kernel.dims) dims.push_back(names.Fresh(dim));
+  for (const ScalarParam& scalar : kernel.scalars) scalars.push_back(names.Fresh(scalar.name));
+}
+
+void EmitContext::Fail(std::string message) {
+  if (status.ok()) status = Internal("cannot emit kernel '", kernel.name, "': ", message);
+}
+
+void EmitContext::Open(std::string_view head) {
+  if (!head.empty()) out.Line(head);
+  out.Indent();
+  names.Open();
+}
+
+void EmitContext::Close(std::string_view tail) {
+  names.Close();
+  out.Dedent();
+  out.Line(tail);
+}
+
+void EmitContext::OpenUnrolled(const std::string& var, int64_t begin, int64_t end, int64_t step) {
+  out.Line("#pragma unroll");
+  Open(Cat("for (int ", var, " = ", begin, "; ", var, " < ", end, "; ", step == 1 ? Cat("++", var) : Cat(var, " += ", step), ") {"));
+}
+
+absl::StatusOr<std::string> EmitKernel(const kir::Kernel& kernel, const Target& target) {
+  EmitContext c(kernel, target);
+  EmitHeader(c);
+  c.out.Indent();
+  c.names.Open();
+  if (kernel.shared_bytes > 0) c.out.Line("extern __shared__ __align__(128) u8 smem[];");
+  c.out.Optional("smem_base", "const u32 smem_base = shared_address(smem);");
+  c.out.Optional("lane", "const int lane = threadIdx.x & 31;");
+  c.out.Optional("warp", "const int warp = threadIdx.x >> 5;");
+  EmitBlockVars(c);
+  EmitBlock(c, kernel.body);
+  c.Close();
+  if (!c.status.ok()) return c.status;
+  return c.out.Take();
+}
+
+std::string Prelude(const Target&) {
+  std::string text;
+  for (std::string_view part : PreludeParts()) text += part;
+  return text;
+}
+
+}  // namespace tilert

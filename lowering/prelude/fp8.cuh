@@ -1,0 +1,38 @@
+// 8-bit floats: by hardware from sm_89 on, else in float. Conversion to them saturates and keeps NaN.
+#if __CUDA_ARCH__ >= 890
+DEV u32 e4m3_encode(float x) { u16 r; asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(0.f), "f"(x)); return r; }
+DEV u32 e5m2_encode(float x) { u16 r; asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(r) : "f"(0.f), "f"(x)); return r; }
+DEV float e4m3_decode(u32 code) {
+  u32 r;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(r) : "h"((u16)(code & 0xff)));
+  return Packed<f16>::value(r);
+}
+#else
+// kMantissa bits; the least normal number is 2^kLeast.
+template <int kMantissa, int kLeast> DEV u32 fp8_encode(float x, float largest) {
+  const u32 bits = __float_as_uint(x), sign = bits >> 24 & 0x80;
+  if (x != x) return 0x7f;
+  const float a = fminf(fabsf(x), largest);
+  const int e = max((int)(__float_as_uint(a) >> 23) - 127, kLeast);
+  const int n = __float2int_rn(a * __uint_as_float((u32)(127 + kMantissa - e) << 23));
+  return sign | (((e - kLeast) << kMantissa) + n);
+}
+DEV u32 e4m3_encode(float x) { return fp8_encode<3, -6>(x, 448.f); }
+DEV u32 e5m2_encode(float x) { return fp8_encode<2, -14>(x, 57344.f); }
+DEV float e4m3_decode(u32 code) {
+  const u32 e = code >> 3 & 15, m = code & 7;
+  const float a = (code & 0x7f) == 0x7f ? __uint_as_float(0x7fffffff)
+                  : e == 0 ? m * 0x1p-9f : __uint_as_float(((e + 120) << 23) | (m << 20));
+  return code & 0x80 ? -a : a;
+}
+#endif
+template <> struct Packed<e4m3> {
+  using Reg = u32; using Value = float; static constexpr int kEach = 4;
+  static DEV u32 code(float x) { return e4m3_encode(x); }
+  static DEV float value(u32 bits) { return e4m3_decode(bits); }
+};
+template <> struct Packed<e5m2> {
+  using Reg = u32; using Value = float; static constexpr int kEach = 4;
+  static DEV u32 code(float x) { return e5m2_encode(x); }
+  static DEV float value(u32 bits) { return Packed<f16>::value((bits & 0xff) << 8); }  // the upper half of a float16
+};

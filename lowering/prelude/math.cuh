@@ -1,0 +1,76 @@
+// Arithmetic of tile programs where C++'s differs from it.
+
+// Integers: wrap, round towards minus infinity, and give 0 for a division by zero.
+DEV int wrap_add(int a, int b) { return (int)((u32)a + (u32)b); }
+DEV i64 wrap_add(i64 a, i64 b) { return (i64)((u64)a + (u64)b); }
+DEV int wrap_sub(int a, int b) { return (int)((u32)a - (u32)b); }
+DEV i64 wrap_sub(i64 a, i64 b) { return (i64)((u64)a - (u64)b); }
+DEV int wrap_mul(int a, int b) { return (int)((u32)a * (u32)b); }
+DEV i64 wrap_mul(i64 a, i64 b) { return (i64)((u64)a * (u64)b); }
+DEV int wrap_negate(int a) { return (int)(0 - (u32)a); }
+DEV i64 wrap_negate(i64 a) { return (i64)(0 - (u64)a); }
+// For operands that are known not to be negative.
+DEV int div_positive(int a, int b) { return (int)((u32)a / (u32)b); }
+DEV i64 div_positive(i64 a, i64 b) { return (i64)((u64)a / (u64)b); }
+DEV int mod_positive(int a, int b) { return (int)((u32)a % (u32)b); }
+DEV i64 mod_positive(i64 a, i64 b) { return (i64)((u64)a % (u64)b); }
+template <class T> DEV T floor_div(T a, T b) {
+  if (b == 0) return 0;
+  if constexpr ((T)-1 < (T)0) {
+    if (b == -1) return wrap_negate(a);
+    const T q = a / b;
+    return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+  } else {
+    return a / b;
+  }
+}
+template <class T> DEV T floor_mod(T a, T b) {
+  if (b == 0) return 0;
+  if constexpr ((T)-1 < (T)0) {
+    if (b == -1) return 0;
+    const T r = a % b;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  } else {
+    return a % b;
+  }
+}
+// Shifts of kBits-bit integers.
+template <int kBits, class T> DEV T shift_left(T a, T n) { return (u64)n < kBits ? (T)((u64)a << n) : 0; }
+template <int kBits, class T> DEV T shift_right(T a, T n) { return (u64)n < kBits ? a >> n : a < 0 ? (T)-1 : 0; }
+template <class T> DEV T least(T a, T b) { return a < b ? a : b; }
+template <class T> DEV T greatest(T a, T b) { return a > b ? a : b; }
+template <class T> DEV T magnitude(T a) { return a < 0 ? wrap_negate(a) : a; }
+
+// Floats: NaN if either operand is NaN, −0 below +0.
+template <> DEV float least(float a, float b) { float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+template <> DEV float greatest(float a, float b) { float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+template <> DEV double least(double a, double b) { return a != a ? a : b != b ? b : fmin(a, b); }
+template <> DEV double greatest(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
+
+// Within the bounds of the specification: 2 ulp, subnormal results may be zero.
+DEV float exp2_(float x) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+DEV float divide(float a, float b) { float r; asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+DEV float sqrt_(float x) { float r; asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+DEV float rsqrt_(float x) { float r; asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+DEV bool is_nan(float x) { return x != x; }
+DEV bool is_nan(double x) { return x != x; }
+DEV bool is_inf(float x) { return fabsf(x) == __uint_as_float(0x7f800000u); }
+DEV bool is_inf(double x) { return fabs(x) == __longlong_as_double(0x7ff0000000000000ll); }
+DEV float sigmoid(float x) { return divide(1.f, 1.f + expf(-x)); }
+DEV double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+// One rounding, which fmaf and a conversion would not be.
+DEV float fma_f16(float a, float b, float c) {
+  u16 r;
+  asm("fma.rn.f16 %0, %1, %2, %3;" : "=h"(r) : "h"((u16)Packed<f16>::code(a)), "h"((u16)Packed<f16>::code(b)), "h"((u16)Packed<f16>::code(c)));
+  return Packed<f16>::value(r);
+}
+DEV float fma_bf16(float a, float b, float c) {
+  u16 r;
+  asm("fma.rn.bf16 %0, %1, %2, %3;" : "=h"(r) : "h"((u16)Packed<bf16>::code(a)), "h"((u16)Packed<bf16>::code(b)), "h"((u16)Packed<bf16>::code(c)));
+  return Packed<bf16>::value(r);
+}
+// With fast_math: relative error 2⁻²⁰.
+DEV float fast_exp(float x) { return exp2_(x * 1.4426950408889634f); }
+DEV float fast_log2(float x) { float r; asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+DEV float fast_tanh(float x) { float r; asm("tanh.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+DEV float fast_divide(float a, float b) { float r; asm("div.approx.ftz.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }

@@ -1,0 +1,62 @@
+// Interval analysis of integer expressions of a kernel: what the emitter needs to choose 32-bit arithmetic, to prove
+// that a subscript is inside its buffer, and to know which bits of a coordinate can be set.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "lowering/kernel_ir.h"
+
+namespace tilert {
+
+// All values of an expression lie in [lo, hi] and are multiples of `align`, a power of two. Bounds saturate at ±2^62.
+struct Range {
+  int64_t lo = 0, hi = 0;
+  int64_t align = 1;
+  bool FitsInt() const { return lo >= INT32_MIN && hi <= INT32_MAX; }
+  bool IsConstant() const { return lo == hi; }
+  bool operator==(const Range&) const = default;
+};
+
+Range ConstantRange(int64_t value);
+// Every value of an integer type (bool: 0 or 1; index: everything).
+Range TypeRange(DType type);
+Range Sum(const Range& a, const Range& b);
+Range Union(const Range& a, const Range& b);
+
+// Ranges of the variables in scope, and of what is computed from them. Not thread safe.
+class Ranges {
+ public:
+  // `kernel` must outlive this. With kernel.index32 dims are below 2^30.
+  explicit Ranges(const kir::Kernel& kernel) : kernel_(kernel), vars_(kernel.vars.size()), bound_(kernel.vars.size(), false) {}
+  void Bind(VarId var, const Range& range);
+  // Range of an integer, index or bool expression; of a float one it is meaningless. Unbound variables: any value of their type.
+  Range Of(Expr e) const;
+
+  // While it lives, `cond` is known to be true (If bodies, guarded operands).
+  class Assume {
+   public:
+    Assume(Ranges& ranges, Expr cond);
+    ~Assume();
+    Assume(const Assume&) = delete;
+
+   private:
+    Ranges& ranges_;
+    size_t facts_;
+  };
+  // True when a < b holds for all values the variables can take here.
+  bool ProveLess(Expr a, Expr b) const;
+
+ private:
+  Range Compute(const ExprNode& node) const;
+  Range Leaf(const ExprNode& node) const;
+
+  const kir::Kernel& kernel_;
+  std::vector<Range> vars_;
+  std::vector<bool> bound_;
+  std::vector<Expr> facts_;
+  mutable absl::flat_hash_map<uint32_t, Range> memo_;
+};
+
+}  // namespace tilert
