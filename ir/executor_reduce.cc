@@ -83,6 +83,7 @@ absl::Status TileOps::Reduce(const tilert::Reduce& op, const Box& src, const Box
   const DType src_type = TypeOf(src), dst_type = TypeOf(dst), work = WorkType(IsSum(op.op), src_type, dst_type);
   std::vector<Value>& acc = c_.values;
   if (op.clear) {
+    TILERT_RETURN_IF_ERROR(CheckSize(dst));
     acc.assign(static_cast<size_t>(dst.size()), Identity(op.op, work));
   } else {
     TILERT_RETURN_IF_ERROR(ReadAll(dst, work, &acc));

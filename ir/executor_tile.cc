@@ -83,11 +83,14 @@ void TileOps::Fill(const Box& dst, Value value) {
   for (int64_t first = 0; first < size; first += kChunk) memory_.Write(dst, first, std::min(kChunk, size - first), row_.data());
 }
 
+absl::Status TileOps::CheckSize(const Box& box) const {
+  if (box.size() <= options_.max_bytes / static_cast<int64_t>(sizeof(Value))) return absl::OkStatus();
+  return absl::ResourceExhaustedError(Cat("the region of '", NameOf(box), "', ", Text(box.extent), ", is too large"));
+}
+
 absl::Status TileOps::ReadAll(const Box& box, DType type, std::vector<Value>* out) {
+  TILERT_RETURN_IF_ERROR(CheckSize(box));
   const int64_t size = box.size();
-  if (size > options_.max_bytes / static_cast<int64_t>(sizeof(Value))) {
-    return absl::ResourceExhaustedError(Cat("the region of '", NameOf(box), "', ", Text(box.extent), ", is too large"));
-  }
   out->resize(static_cast<size_t>(size));
   memory_.Read(box, 0, size, Value{}, out->data());
   ConvertRow(TypeOf(box), type, out->data(), size);
@@ -95,7 +98,7 @@ absl::Status TileOps::ReadAll(const Box& box, DType type, std::vector<Value>* ou
 }
 
 // A matrix operand may have further dimensions of extent 1: leading ones are dropped first.
-absl::Status TileOps::ReadMatrix(const Box& box, DType type, Matrix* out) {
+absl::Status TileOps::ReadMatrix(const Box& box, DType type, bool clear, Matrix* out) {
   Extents extents = box.extent;
   for (size_t d = 0; extents.size() > 2 && d < extents.size();) {
     if (extents[d] == 1) {
@@ -107,7 +110,10 @@ absl::Status TileOps::ReadMatrix(const Box& box, DType type, Matrix* out) {
   if (extents.size() != 2) return InvalidArgument("the region of '", NameOf(box), "', ", Text(box.extent), ", is not a matrix");
   out->rows = extents[0];
   out->columns = extents[1];
-  return ReadAll(box, type, &out->values);
+  if (!clear) return ReadAll(box, type, &out->values);
+  TILERT_RETURN_IF_ERROR(CheckSize(box));
+  out->values.assign(static_cast<size_t>(box.size()), Value{});
+  return absl::OkStatus();
 }
 
 namespace {
@@ -125,9 +131,9 @@ std::vector<Value> Transposed(const std::vector<Value>& values, int64_t rows, in
 absl::Status TileOps::Gemm(const tilert::Gemm& op, const Box& a, const Box& b, const Box& c) {
   const bool floats = IsFloat(TypeOf(c));
   const DType type = floats ? DType::kFloat64 : DType::kInt64;
-  TILERT_RETURN_IF_ERROR(ReadMatrix(a, type, &a_));
-  TILERT_RETURN_IF_ERROR(ReadMatrix(b, type, &b_));
-  TILERT_RETURN_IF_ERROR(ReadMatrix(c, type, &c_));
+  TILERT_RETURN_IF_ERROR(ReadMatrix(a, type, false, &a_));
+  TILERT_RETURN_IF_ERROR(ReadMatrix(b, type, false, &b_));
+  TILERT_RETURN_IF_ERROR(ReadMatrix(c, type, op.clear_accum, &c_));
   for (auto [matrix, transpose] : {std::pair(&a_, op.transpose_a), std::pair(&b_, op.transpose_b)}) {
     if (!transpose) continue;
     matrix->values = Transposed(matrix->values, matrix->rows, matrix->columns);
@@ -137,7 +143,6 @@ absl::Status TileOps::Gemm(const tilert::Gemm& op, const Box& a, const Box& b, c
     return InvalidArgument("the operands are ", a_.rows, " by ", a_.columns, " and ", b_.rows, " by ", b_.columns, ", the accumulator is ", c_.rows,
                            " by ", c_.columns, ": they do not fit");
   }
-  if (op.clear_accum) std::fill(c_.values.begin(), c_.values.end(), Value{});
   const auto multiply = floats ? MultiplyFloats : MultiplyInts;
   multiply(a_.values.data(), b_.values.data(), c_.values.data(), c_.rows, c_.columns, a_.columns);
   const int64_t size = c_.rows * c_.columns;

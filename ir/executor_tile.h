@@ -32,7 +32,9 @@ class TileOps {
   absl::string_view NameOf(const Box& box) const { return memory_.view(box.buffer).buffer->name; }
   // Reads all of `box` as values of type `type`.
   absl::Status ReadAll(const Box& box, DType type, std::vector<Value>* out);
-  absl::Status ReadMatrix(const Box& box, DType type, Matrix* out);
+  // The same for a box that is a matrix; with `clear`, all zero instead.
+  absl::Status ReadMatrix(const Box& box, DType type, bool clear, Matrix* out);
+  absl::Status CheckSize(const Box& box) const;
   absl::Status CheckSameShape(const Box& src, const Box& dst) const;
   template <typename F>
   absl::Status Stream(const Box& src, const Box& dst, Value fill, F write);
