@@ -20,6 +20,16 @@ function(tilert_properties target)
     ${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
+# Halves the time of the sanitizer builds. Off elsewhere, so that a missing include is found.
+option(TILERT_PCH "Precompile the headers that most sources include" OFF)
+if(TILERT_PCH)
+  file(WRITE "${CMAKE_BINARY_DIR}/pch.cc" "")
+  add_library(tilert_pch STATIC "${CMAKE_BINARY_DIR}/pch.cc")
+  target_link_libraries(tilert_pch PRIVATE tilert_options)
+  target_precompile_headers(tilert_pch PRIVATE "${PROJECT_SOURCE_DIR}/cmake/pch.h")
+  tilert_properties(tilert_pch)
+endif()
+
 # tilert_layer(NAME target FOLDER folder DEPS targets...): the static, position-independent library of one folder.
 # Its sources are all *.cc below the folder except main.cc.
 function(tilert_layer)
@@ -35,6 +45,9 @@ function(tilert_layer)
   add_library(${arg_NAME} STATIC ${sources})
   target_link_libraries(${arg_NAME} PUBLIC ${arg_DEPS} tilert_options)
   tilert_properties(${arg_NAME})
+  if(TILERT_PCH)
+    target_precompile_headers(${arg_NAME} REUSE_FROM tilert_pch)
+  endif()
 endfunction()
 
 # tilert_embed(target HEADER path VARIABLE name FILES files...): text files as string constants.
