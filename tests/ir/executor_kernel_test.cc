@@ -200,7 +200,7 @@ Program AttentionProgram(int64_t dim) {
   b.Gemm(q, k, s, false, true, /*clear_accum=*/true);
   auto ij = b.OpenParallel({"i", "j"}, {kM, kN});
   const Val query = bx * kM + ij[0], key = t * kN + ij[1];
-  b.Store(s, {ij[0], ij[1]}, b.Select(key <= query && key < S, s(ij[0], ij[1]) * scale, b.Float(-kInf, f32)));
+  b.Store(s, {ij[0], ij[1]}, b.Select(And(key <= query, key < S), s(ij[0], ij[1]) * scale, b.Float(-kInf, f32)));
   b.Close();
   b.Copy(top, old);
   b.Reduce(ReduceOp::kMax, s, top, 1, /*clear=*/false);
