@@ -1,0 +1,92 @@
+#include "frontend/builtin_tables.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace tilert::frontend {
+namespace {
+
+const std::map<std::string_view, const Builtin*>& Table() {
+  static const auto* table = [] {
+    auto* all = new std::map<std::string_view, const Builtin*>;
+    for (const auto& part : {PythonBuiltins(), ModuleBuiltins(), LaunchIntrinsics(), AllocIntrinsics(), CopyIntrinsics(), TileIntrinsics(), LoopIntrinsics(),
+                             MathIntrinsics(), ThreadIntrinsics()}) {
+      for (const Builtin& builtin : part) all->emplace(builtin.path, &builtin);
+    }
+    return all;
+  }();
+  return *table;
+}
+
+struct Unsupported {
+  std::string_view path, advice;
+};
+
+// Parts of TileLang that exist there and not yet here.
+constexpr Unsupported kUnsupported[] = {
+    {"T.get_thread_binding", "write tile statements, or `with T.thread_region() as tx:` for code by thread"},
+    {"T.get_thread_bindings", "write tile statements, or `with T.thread_region() as tx:` for code by thread"},
+    {"T.ws", "leave it out: warps are specialised by the lowering"},
+    {"T.ClusterKernel", "use T.Kernel: clusters are chosen by the lowering"},
+    {"T.reshape", "index the buffer with the subscripts computed from the new ones"},
+    {"T.view", "index the buffer with the subscripts computed from the new ones"},
+    {"T.Layout", "leave the layout out: it is solved for; T.make_swizzled_layout(buffer) asks for a swizzle"},
+    {"T.Fragment", "leave the layout out: it is solved for"},
+    {"T.gemm_sp", "use T.gemm on a dense operand"},
+    {"T.im2col", "load the elements in T.Parallel"},
+    {"T.c2d_im2col", "load the elements in T.Parallel"},
+    {"T.tma_copy", "use T.copy: TMA is used where it is fast"},
+    {"T.ptr", "pass a tensor"},
+    {"T.make_tensor", "pass a tensor"},
+    {"T.handle", "describe the parameter as T.Tensor(shape, dtype)"},
+    {"T.match_buffer", "describe the parameter as T.Tensor(shape, dtype)"},
+    {"T.Buffer", "write T.Tensor(shape, dtype)"},
+    {"T.alloc_reducer", "use a fragment and T.reduce_sum"},
+    {"T.alloc_tmem", "use T.alloc_fragment"},
+    {"T.tcgen05_gemm", "use T.gemm"},
+    {"T.cummax", "use T.reduce_max on the prefix"},
+    {"T.sum", "reduce the row before the loop with T.reduce_sum(A, out, dim)"},
+    {"T.any_of", "use T.reduce_max on a buffer of 0 and 1"},
+    {"T.all_of", "use T.reduce_min on a buffer of 0 and 1"},
+    {"T.warp_reduce_sum", "use T.reduce_sum on a fragment"},
+    {"T.warp_reduce_max", "use T.reduce_max on a fragment"},
+    {"T.warp_reduce_min", "use T.reduce_min on a fragment"},
+    {"T.sync_grid", "write two launches one after the other"},
+    {"T.call_extern", "use the functions of T"},
+    {"T.import_source", "use the functions of T"},
+    {"T.set_max_nreg", "leave it out: registers are divided by the lowering"},
+    {"T.dp4a", "use T.gemm on int8 operands"},
+    {"T.int4", "store two values in an int8"},
+    {"T.uint4", "store two values in a uint8"},
+    {"T.float4_e2m1fn", "store two values in a uint8"},
+    {"T.float8_e8m0fnu", "store the exponent in a uint8"},
+    {"T.tfloat32", "use T.float32"},
+    {"T.thread_binding", "use T.Parallel"},
+    {"T.launch_thread", "use T.Kernel"},
+    {"T.PersistentTileScheduler", "use T.Kernel over all tiles: persistence is chosen by the lowering"},
+};
+
+}  // namespace
+
+const Builtin* FindBuiltin(std::string_view path) {
+  const auto it = Table().find(path);
+  return it == Table().end() ? nullptr : it->second;
+}
+
+std::vector<std::string_view> BuiltinsUnder(std::string_view prefix) {
+  std::vector<std::string_view> paths;
+  for (const auto& [path, builtin] : Table()) {
+    if (path.substr(0, prefix.size()) == prefix) paths.push_back(path);
+  }
+  return paths;
+}
+
+std::optional<std::string_view> KnownButUnsupported(std::string_view path) {
+  for (const Unsupported& entry : kUnsupported) {
+    if (entry.path == path) return entry.advice;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tilert::frontend

@@ -1,0 +1,136 @@
+// Code by thread, barriers, and help for debugging.
+#include "absl/strings/str_replace.h"
+#include "frontend/builtin_tables.h"
+#include "frontend/evaluator.h"
+#include "ir/status_util.h"
+
+namespace tilert::frontend {
+namespace {
+
+Value MakeContext(Evaluator& e, ContextObject context) { return static_cast<const ContextObject*>(e.New(std::move(context))); }
+
+Value ThreadRegion(Evaluator& e, const Args&) {
+  ContextObject context;
+  context.kind = ContextObject::Kind::kThreadRegion;
+  return MakeContext(e, std::move(context));
+}
+
+Value Roles(Evaluator& e, const Args&) {
+  ContextObject context;
+  context.kind = ContextObject::Kind::kRoles;
+  return MakeContext(e, std::move(context));
+}
+
+Value Role(Evaluator& e, const Args& args) {
+  ContextObject context;
+  context.kind = ContextObject::Kind::kRole;
+  context.thread_begin = e.Number(args["begin"], args.RangeOf("begin"), "the first thread of a role");
+  context.thread_end = e.Number(args["end"], args.RangeOf("end"), "the last thread of a role");
+  return context.thread_begin && context.thread_end ? MakeContext(e, std::move(context)) : Value(Poison{});
+}
+
+Value SyncThreads(Evaluator& e, const Args& args) {
+  if (e.RequireLaunch(args)) e.builder().Add(tilert::SyncThreads{});
+  return NoneValue{};
+}
+
+// A barrier, or one of an array of them.
+std::optional<BufferRegion> ReadBarrier(Evaluator& e, const Args& args) {
+  auto region = e.Region(args["barrier"], args.RangeOf("barrier"), "a barrier");
+  if (!region) return std::nullopt;
+  if (region->buffer.buffer().scope != Scope::kBarrier) {
+    e.Fail(args.RangeOf("barrier"), Cat("'", region->buffer.buffer().name, "' is no barrier"), "make it with T.alloc_barrier(arrivals)");
+    return std::nullopt;
+  }
+  return region;
+}
+
+Value BarrierStatement(Evaluator& e, const Args& args, BarrierOpKind kind, std::string_view operand) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  const auto barrier = ReadBarrier(e, args);
+  if (!barrier) return Poison{};
+  Val number;
+  if (!operand.empty()) {
+    number = e.Number(args[operand], args.RangeOf(operand), Cat(operand, " of ", args.builtin().path));
+    if (!number) return Poison{};
+  }
+  ProgramBuilder& builder = e.builder();
+  builder.Add(BarrierOp{kind, barrier->buffer.id(), builder.Es(barrier->start), number ? builder.E(number) : Expr{}});
+  return NoneValue{};
+}
+
+Value Arrive(Evaluator& e, const Args& args) { return BarrierStatement(e, args, BarrierOpKind::kArrive, ""); }
+Value Wait(Evaluator& e, const Args& args) { return BarrierStatement(e, args, BarrierOpKind::kWait, "parity"); }
+Value ExpectTx(Evaluator& e, const Args& args) { return BarrierStatement(e, args, BarrierOpKind::kExpectTx, "tx"); }
+
+Value AsyncWait(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  const auto pending = e.Int(args["pending"], args.RangeOf("pending"), "the number of unfinished groups");
+  if (!pending) return Poison{};
+  if (*pending < 0 || *pending > 63) return e.Fail(args.range(), "0 to 63 groups may stay unfinished");
+  e.builder().Add(tilert::AsyncWait{args.builtin().path == "T.wait_wgmma", static_cast<uint32_t>(*pending)});
+  return NoneValue{};
+}
+
+// T.print("x = {}", x, …), and TileLang's T.print(x, msg="…").
+Value PrintValue(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  std::vector<Value> values = args.rest();
+  if (values.empty()) return e.Fail(args.range(), "T.print needs something to print");
+  std::string format;
+  if (const auto* text = values[0].Object<const StringObject>()) {
+    format = text->text;
+    values.erase(values.begin());
+  } else {
+    const std::string message = args.Has("msg") ? ToText(args["msg"]) : "";
+    format = absl::StrReplaceAll(message, {{"{", "{{"}, {"}", "}}"}});
+    for (size_t i = 0; i < values.size(); ++i) format += format.empty() ? "{}" : " {}";
+  }
+  ProgramBuilder& builder = e.builder();
+  Print print{format, {}};
+  for (const Value& value : values) {
+    const Val number = e.Number(value, args.range(), "what T.print prints");
+    if (!number) return Poison{};
+    print.args.push_back(builder.E(number));
+  }
+  builder.Add(std::move(print));
+  return NoneValue{};
+}
+
+Value DeviceAssert(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  const Val condition = e.Number(args["condition"], args.RangeOf("condition"), "the condition");
+  if (!condition) return Poison{};
+  const std::string message = args.Has("msg") ? ToText(args["msg"]) : "assertion failed";
+  e.builder().Add(Assert{e.builder().E(e.builder().Cast(condition, DType::kBool)), message});
+  return NoneValue{};
+}
+
+Value LoopBreak(Evaluator& e, const Args& args) {
+  if (e.RequireLaunch(args)) e.builder().Add(Break{});
+  return NoneValue{};
+}
+
+}  // namespace
+
+absl::Span<const Builtin> ThreadIntrinsics() {
+  static constexpr Builtin kBuiltins[] = {
+      {"T.thread_region", "", ThreadRegion},
+      {"T.roles", "", Roles},
+      {"T.role", "begin end", Role},
+      {"T.sync_threads", "barrier_id? arrive_count?", SyncThreads},
+      {"T.barrier_arrive", "barrier", Arrive},
+      {"T.mbarrier_arrive", "barrier", Arrive},
+      {"T.barrier_wait", "barrier parity", Wait},
+      {"T.mbarrier_wait_parity", "barrier parity", Wait},
+      {"T.mbarrier_expect_tx", "barrier tx", ExpectTx},
+      {"T.async_wait", "pending", AsyncWait},
+      {"T.wait_wgmma", "pending", AsyncWait},
+      {"T.print", "* msg?", PrintValue},
+      {"T.device_assert", "condition msg?", DeviceAssert},
+      {"T.loop_break", "", LoopBreak},
+  };
+  return kBuiltins;
+}
+
+}  // namespace tilert::frontend

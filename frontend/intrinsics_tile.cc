@@ -1,0 +1,199 @@
+// Statements on tiles: gemm, fill, reductions, scans, transposition.
+#include "frontend/builtin_tables.h"
+#include "frontend/evaluator.h"
+#include "frontend/regions.h"
+#include "ir/status_util.h"
+
+namespace tilert::frontend {
+namespace {
+
+std::string_view LastName(const Args& args) { return args.builtin().path.substr(args.builtin().path.rfind('.') + 1); }
+
+// --- gemm -------------------------------------------------------------------------------------------------------------------------
+
+std::optional<GemmPolicy> ReadPolicy(Evaluator& e, const Args& args) {
+  const Value& value = args["policy"];
+  if (value.is_none()) return GemmPolicy::kSquare;
+  const auto* symbol = value.As<Symbol>();
+  const std::string name = symbol ? symbol->path->substr(symbol->path->rfind('.') + 1) : "";
+  if (name == "Square") return GemmPolicy::kSquare;
+  if (name == "FullRow") return GemmPolicy::kFullRow;
+  if (name == "FullCol") return GemmPolicy::kFullCol;
+  e.Fail(args.RangeOf("policy"), Cat("the policy of a gemm must be one of T.GemmWarpPolicy, not ", Describe(value)), "write T.GemmWarpPolicy.Square");
+  return std::nullopt;
+}
+
+// The two innermost extents, where known.
+struct Matrix {
+  std::optional<int64_t> rows, columns;
+};
+
+Matrix MatrixOf(Evaluator& e, const BufferRegion& region, bool transposed) {
+  const size_t rank = region.extent.size();
+  Matrix m{KnownExtent(e, region, rank - 2), KnownExtent(e, region, rank - 1)};
+  if (transposed) std::swap(m.rows, m.columns);
+  return m;
+}
+
+bool Differ(std::optional<int64_t> a, std::optional<int64_t> b) { return a && b && *a != *b; }
+
+bool CheckGemmShapes(Evaluator& e, const Args& args, const BufferRegion& a, const BufferRegion& b, const BufferRegion& c, bool ta, bool tb) {
+  const std::pair<const BufferRegion*, std::string_view> operands[] = {{&a, "A"}, {&b, "B"}, {&c, "C"}};
+  for (const auto& [region, name] : operands) {
+    if (region->extent.size() >= 2 && !region->IsElement()) continue;
+    return e.Fail(args.RangeOf(name), Cat("the operand ", name, " of a gemm is a matrix"), "give a buffer, or a slice of two dimensions"), false;
+  }
+  const Matrix ma = MatrixOf(e, a, ta), mb = MatrixOf(e, b, tb), mc = MatrixOf(e, c, false);
+  const std::string shapes = Cat("A is ", ShapeText(e, a), ta ? " transposed, B is " : ", B is ", ShapeText(e, b), tb ? " transposed, C is " : ", C is ", ShapeText(e, c));
+  if (Differ(ma.columns, mb.rows)) return e.Fail(args.range(), Cat("the inner extents of this gemm differ: ", shapes), "check transpose_A and transpose_B"), false;
+  if (Differ(ma.rows, mc.rows) || Differ(mb.columns, mc.columns)) {
+    return e.Fail(args.range(), Cat("the operands of this gemm do not fit C: ", shapes), "check transpose_A and transpose_B"), false;
+  }
+  return true;
+}
+
+Value Gemm(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  const auto a = e.Region(args["A"], args.RangeOf("A"), "the operand A of a gemm"), b = e.Region(args["B"], args.RangeOf("B"), "the operand B of a gemm"),
+             c = e.Region(args["C"], args.RangeOf("C"), "the accumulator C of a gemm");
+  const auto ta = e.Bool(args["transpose_A"], args.RangeOf("transpose_A"), "transpose_A"), tb = e.Bool(args["transpose_B"], args.RangeOf("transpose_B"), "transpose_B");
+  const auto policy = ReadPolicy(e, args);
+  if (!a || !b || !c || !ta || !tb || !policy || !CheckGemmShapes(e, args, *a, *b, *c, *ta, *tb)) return Poison{};
+  ProgramBuilder& builder = e.builder();
+  const Value& clear = args["clear_accum"];
+  bool clears = false;
+  if (IsSymbolic(clear)) {  // clear_accum=k == 0
+    const Val condition = e.Number(clear, args.RangeOf("clear_accum"), "clear_accum");
+    if (!condition) return Poison{};
+    builder.OpenIf(condition);
+    builder.Fill(e.ToTile(*c), builder.Lit(int64_t{0}));
+    builder.Close();
+  } else {
+    clears = e.Truth(clear, args.RangeOf("clear_accum")).value_or(false);
+  }
+  const bool is_async = args.builtin().path == "T.wgmma_gemm";
+  builder.Add(tilert::Gemm{builder.R(e.ToTile(*a)), builder.R(e.ToTile(*b)), builder.R(e.ToTile(*c)), *ta, *tb, clears, *policy, is_async});
+  return NoneValue{};
+}
+
+// --- fill, reduce, scan -----------------------------------------------------------------------------------------------------------
+
+Value Fill(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  const Value& target = args["buffer"];
+  const bool clears = args.builtin().path == "T.clear";
+  const Val value = clears ? e.builder().Lit(int64_t{0}) : e.Number(args["value"], args.RangeOf("value"), "the value of T.fill");
+  if (!value) return Poison{};
+  if (const auto* variable = target.As<Buf>(); variable && variable->buffer().scope == Scope::kVar) {
+    e.builder().Store(*variable, {}, value);
+    return NoneValue{};
+  }
+  const auto region = e.Region(target, args.RangeOf("buffer"), Cat("the target of ", args.builtin().path));
+  if (region) e.builder().Fill(e.ToTile(*region), value);
+  return NoneValue{};
+}
+
+std::optional<uint32_t> ReadAxis(Evaluator& e, const Args& args, const BufferRegion& src, int64_t otherwise) {
+  const auto rank = static_cast<int64_t>(src.extent.size());
+  const auto dim = args.Has("dim") ? e.Int(args["dim"], args.RangeOf("dim"), "dim") : std::optional<int64_t>(otherwise);
+  if (!dim) return std::nullopt;
+  if (*dim < -rank || *dim >= rank) {
+    e.Fail(args.RangeOf("dim"), Cat("dim ", *dim, " is outside the ", rank, " dimensions of '", src.buffer.buffer().name, "'"));
+    return std::nullopt;
+  }
+  return static_cast<uint32_t>(*dim < 0 ? *dim + rank : *dim);
+}
+
+ReduceOp ReduceOpNamed(std::string_view name) {
+  static constexpr std::pair<std::string_view, ReduceOp> kOps[] = {
+      {"sum", ReduceOp::kSum},       {"max", ReduceOp::kMax},       {"min", ReduceOp::kMin},     {"abssum", ReduceOp::kAbsSum},
+      {"absmax", ReduceOp::kAbsMax}, {"bitand", ReduceOp::kBitAnd}, {"bitor", ReduceOp::kBitOr}, {"bitxor", ReduceOp::kBitXor}};
+  for (const auto& [text, op] : kOps) {
+    if (text == name) return op;
+  }
+  return ReduceOp::kInvalid;
+}
+
+Value ReduceWith(Evaluator& e, const Args& args, ReduceOp op) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  const auto src = e.Region(args["buffer"], args.RangeOf("buffer"), "the source of a reduction"), dst = e.Region(args["out"], args.RangeOf("out"), "the target of a reduction");
+  if (!src || !dst) return Poison{};
+  const auto axis = ReadAxis(e, args, *src, -1);
+  const auto clear = args.Has("clear") ? e.Bool(args["clear"], args.RangeOf("clear"), "clear") : std::optional<bool>(true);
+  const auto propagate = args.Has("nan_propagate") ? e.Bool(args["nan_propagate"], args.RangeOf("nan_propagate"), "nan_propagate") : std::optional<bool>(true);
+  if (!axis || !clear || !propagate) return Poison{};
+  ProgramBuilder& builder = e.builder();
+  builder.Add(tilert::Reduce{op, builder.R(e.ToTile(*src)), builder.R(e.ToTile(*dst)), *axis, *clear, *propagate});
+  return NoneValue{};
+}
+
+Value Reduce(Evaluator& e, const Args& args) { return ReduceWith(e, args, ReduceOpNamed(LastName(args).substr(7))); }
+
+Value ReduceNamed(Evaluator& e, const Args& args) {
+  const auto name = e.String(args["reduce_type"], args.RangeOf("reduce_type"), "reduce_type");
+  if (!name) return Poison{};
+  const ReduceOp op = ReduceOpNamed(*name);
+  if (op == ReduceOp::kInvalid) return e.Fail(args.RangeOf("reduce_type"), Cat("there is no reduction '", *name, "'"), "sum, max, min, abssum, absmax, bitand, bitor and bitxor exist");
+  return ReduceWith(e, args, op);
+}
+
+Value CumSum(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  const auto src = e.Region(args["src"], args.RangeOf("src"), "the source of T.cumsum");
+  const auto dst = args.Has("dst") ? e.Region(args["dst"], args.RangeOf("dst"), "the target of T.cumsum") : src;
+  const auto reverse = e.Bool(args["reverse"], args.RangeOf("reverse"), "reverse");
+  if (!src || !dst || !reverse) return Poison{};
+  const auto axis = ReadAxis(e, args, *src, 0);
+  if (axis) e.builder().Scan(e.ToTile(*src), e.ToTile(*dst), *axis, *reverse);
+  return NoneValue{};
+}
+
+// dst[j, i] = src[i, j] on the last two dimensions.
+Value Transpose(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  const auto src = e.Region(args["src"], args.RangeOf("src"), "the source of T.transpose"), dst = e.Region(args["dst"], args.RangeOf("dst"), "the target of T.transpose");
+  if (!src || !dst) return Poison{};
+  const size_t rank = src->extent.size(), target_rank = dst->extent.size();
+  if (rank < 2 || target_rank < 2 || !src->extent[rank - 1] || !src->extent[rank - 2]) return e.Fail(args.range(), "T.transpose takes matrices");
+  const Matrix m = MatrixOf(e, *src, true), target = MatrixOf(e, *dst, false);
+  if (Differ(m.rows, target.rows) || Differ(m.columns, target.columns)) {
+    return e.Fail(args.range(), Cat("the transpose of ", ShapeText(e, *src), " does not fit ", ShapeText(e, *dst)));
+  }
+  ProgramBuilder& builder = e.builder();
+  const std::vector<Val> vars = builder.OpenParallel({"i", "j"}, {src->extent[rank - 2], src->extent[rank - 1]});
+  std::vector<Val> from = src->start, to = dst->start;
+  from[rank - 2] = Shifted(e, from[rank - 2], vars[0]);
+  from[rank - 1] = Shifted(e, from[rank - 1], vars[1]);
+  to[target_rank - 2] = Shifted(e, to[target_rank - 2], vars[1]);
+  to[target_rank - 1] = Shifted(e, to[target_rank - 1], vars[0]);
+  builder.Store(dst->buffer, to, builder.Load(src->buffer, from));
+  builder.Close();
+  return NoneValue{};
+}
+
+}  // namespace
+
+absl::Span<const Builtin> TileIntrinsics() {
+  static constexpr std::string_view kReduce = "buffer out dim? clear? batch? nan_propagate? annotations?";
+  static constexpr std::string_view kGemm = "A B C transpose_A? transpose_B? policy? clear_accum? k_pack? wg_wait? mbar? annotations?";
+  static constexpr Builtin kBuiltins[] = {
+      {"T.gemm", kGemm, Gemm},
+      {"T.wgmma_gemm", kGemm, Gemm},
+      {"T.fill", "buffer value annotations?", Fill},
+      {"T.clear", "buffer annotations?", Fill},
+      {"T.reduce_sum", kReduce, Reduce},
+      {"T.reduce_max", kReduce, Reduce},
+      {"T.reduce_min", kReduce, Reduce},
+      {"T.reduce_abssum", kReduce, Reduce},
+      {"T.reduce_absmax", kReduce, Reduce},
+      {"T.reduce_bitand", kReduce, Reduce},
+      {"T.reduce_bitor", kReduce, Reduce},
+      {"T.reduce_bitxor", kReduce, Reduce},
+      {"T.reduce", "buffer out reduce_type dim? clear? batch? nan_propagate? annotations?", ReduceNamed},
+      {"T.cumsum", "src dst? dim? reverse? annotations?", CumSum},
+      {"T.transpose", "src dst annotations?", Transpose},
+  };
+  return kBuiltins;
+}
+
+}  // namespace tilert::frontend

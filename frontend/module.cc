@@ -1,0 +1,227 @@
+// The names of the module: found without running it, evaluated when a kernel asks.
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/evaluator.h"
+#include "frontend/suggest.h"
+#include "ir/status_util.h"
+
+namespace tilert::frontend {
+namespace {
+
+template <typename Visit>
+void ForEachTargetName(ast::ExprPtr target, const Visit& visit) {
+  if (const auto* name = target->As<ast::Name>()) return visit(name->id);
+  if (const auto* starred = target->As<ast::Starred>()) return ForEachTargetName(starred->value, visit);
+  if (const auto* sequence = target->As<ast::Sequence>()) {
+    for (const ast::ExprPtr item : sequence->items) ForEachTargetName(item, visit);
+  }
+}
+
+std::string BoundName(const ast::Import& import, const ast::ImportName& name) {
+  if (!name.alias.empty()) return name.alias;
+  return import.is_from ? name.path : name.path.substr(0, name.path.find('.'));
+}
+
+bool MentionsMainGuard(ast::ExprPtr condition) {
+  const auto* compare = condition->As<ast::Compare>();
+  const auto* name = compare ? compare->left->As<ast::Name>() : nullptr;
+  return name && name->id == "__name__";
+}
+
+// The last statement of a body that binds `name`.
+const ast::Stmt* FindBinding(const ast::Body& body, const std::string& name) {
+  const ast::Stmt* found = nullptr;
+  for (const ast::Stmt* stmt : body) {
+    const auto note = [&](const std::string& bound) {
+      if (bound == name) found = stmt;
+    };
+    if (const auto* assign = stmt->As<ast::Assign>()) {
+      for (const ast::ExprPtr target : assign->targets) ForEachTargetName(target, note);
+    } else if (const auto* annotated = stmt->As<ast::AnnAssign>()) {
+      ForEachTargetName(annotated->target, note);
+    } else if (const auto* function = stmt->As<ast::FunctionDef>()) {
+      note(function->name);
+    } else if (const auto* definition = stmt->As<ast::ClassDef>()) {
+      note(definition->name);
+    } else if (const auto* import = stmt->As<ast::Import>()) {
+      for (const ast::ImportName& imported : import->names) note(BoundName(*import, imported));
+    } else if (const auto* choice = stmt->As<ast::If>()) {
+      if (FindBinding(choice->then, name) || FindBinding(choice->otherwise, name)) found = stmt;
+    } else if (const auto* attempt = stmt->As<ast::Try>()) {
+      if (FindBinding(attempt->body, name)) found = stmt;
+    }
+  }
+  return found;
+}
+
+std::optional<double> MathConstant(const std::string& path) {
+  if (path == "math.pi") return M_PI;
+  if (path == "math.e") return M_E;
+  if (path == "math.inf") return HUGE_VAL;
+  if (path == "math.nan") return std::nan("");
+  return std::nullopt;
+}
+
+bool IsKnownModule(const std::string& path) { return path == "math" || path == "itertools" || path == "functools" || path == "operator"; }
+
+bool StartsWith(const std::string& text, std::string_view prefix) { return text.rfind(prefix, 0) == 0; }
+
+std::string LastPart(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+}  // namespace
+
+// Notes which statement binds each name; the last one counts. `owner` is the compound statement that holds the body.
+void Evaluator::IndexModule(const ast::Body& body, const ast::Stmt* owner) {
+  for (const ast::Stmt* stmt : body) {
+    const auto note = [&](const std::string& name) { global_stmts_[name] = owner ? owner : stmt; };
+    if (const auto* assign = stmt->As<ast::Assign>()) {
+      for (const ast::ExprPtr target : assign->targets) ForEachTargetName(target, note);
+    } else if (const auto* annotated = stmt->As<ast::AnnAssign>()) {
+      ForEachTargetName(annotated->target, note);
+    } else if (const auto* augmented = stmt->As<ast::AugAssign>()) {
+      ForEachTargetName(augmented->target, note);
+    } else if (const auto* function = stmt->As<ast::FunctionDef>()) {
+      note(function->name);
+    } else if (const auto* definition = stmt->As<ast::ClassDef>()) {
+      note(definition->name);
+    } else if (const auto* import = stmt->As<ast::Import>()) {
+      for (const ast::ImportName& name : import->names) {
+        if (name.path == "*") star_imports_.push_back(import->from);
+        if (name.path != "*") note(BoundName(*import, name));
+      }
+    } else if (const auto* choice = stmt->As<ast::If>()) {
+      if (MentionsMainGuard(choice->condition)) continue;
+      IndexModule(choice->then, owner ? owner : stmt);
+      IndexModule(choice->otherwise, owner ? owner : stmt);
+    } else if (const auto* attempt = stmt->As<ast::Try>()) {
+      IndexModule(attempt->body, owner ? owner : stmt);
+    } else if (const auto* loop = stmt->As<ast::For>()) {
+      ForEachTargetName(loop->target, note);
+      IndexModule(loop->body, owner ? owner : stmt);
+    } else if (const auto* with = stmt->As<ast::With>()) {
+      IndexModule(with->body, owner ? owner : stmt);
+    }
+  }
+}
+
+const Value* Evaluator::FindGlobal(const std::string& name, SourceRange range) {
+  if (const auto known = globals_.find(name); known != globals_.end()) return &known->second;
+  const auto it = global_stmts_.find(name);
+  if (it == global_stmts_.end()) {
+    for (const std::string& module : star_imports_) {
+      const std::string path = module == "tilelang.language" ? "T." + name : "tilelang." + name;
+      if (StartsWith(module, "tilelang") && FindBuiltin(path)) return New(Value(FindBuiltin(path)));
+    }
+    return nullptr;
+  }
+  if (std::find(evaluating_.begin(), evaluating_.end(), name) != evaluating_.end()) {
+    return New(Fail(range, absl::StrCat("'", name, "' is defined in terms of itself")));
+  }
+  evaluating_.push_back(name);
+  NameScope* const scope = std::exchange(scope_, nullptr);
+  Frame* const frame = std::exchange(frame_, nullptr);
+  const std::string hint = std::exchange(name_hint_, "");
+  const bool in_launch = std::exchange(in_launch_, false);
+  Value value = EvalGlobal(name, *it->second, range);
+  scope_ = scope;
+  frame_ = frame;
+  name_hint_ = hint;
+  in_launch_ = in_launch;
+  evaluating_.pop_back();
+  // A node-based copy on the heap: pointers into the map would move.
+  return New(globals_[name] = std::move(value));
+}
+
+Value Evaluator::EvalGlobal(const std::string& name, const ast::Stmt& stmt, SourceRange range) {
+  if (const auto* function = stmt.As<ast::FunctionDef>()) return MakeFunction(*function);
+  if (const auto* import = stmt.As<ast::Import>()) return ImportedValue(*import, name);
+  if (const auto* assign = stmt.As<ast::Assign>()) {
+    const Setting* setting = FindSetting(name);
+    return setting ? SettingValue(name, *setting) : UnpackGlobal(*assign, name);
+  }
+  if (const auto* annotated = stmt.As<ast::AnnAssign>(); annotated && annotated->value) return Eval(annotated->value);
+  const ast::Stmt* inner = nullptr;
+  if (const auto* choice = stmt.As<ast::If>()) {
+    const Value condition = Eval(choice->condition);
+    if (condition.Is<Host>() || condition.poisoned()) return Host{Intern(name)};
+    const std::optional<bool> truth = Truth(condition, choice->condition->range);
+    inner = FindBinding(truth.value_or(false) ? choice->then : choice->otherwise, name);
+    if (inner == nullptr) return Fail(range, absl::StrCat("'", name, "' is defined only in the branch that is not taken"));
+  } else if (const auto* attempt = stmt.As<ast::Try>()) {
+    inner = FindBinding(attempt->body, name);
+  }
+  return inner ? EvalGlobal(name, *inner, range) : Value(Host{Intern(name)});
+}
+
+Value Evaluator::UnpackGlobal(const ast::Assign& node, const std::string& name) {
+  name_hint_ = name;
+  const Value value = Eval(node.value);
+  name_hint_.clear();
+  NameScope names(nullptr);
+  scope_ = &names;
+  for (const ast::ExprPtr target : node.targets) {
+    if (value.Is<Host>()) {
+      ForEachTargetName(target, [&](const std::string& bound) { names.Set(bound, value); });
+    } else if (target->As<ast::Name>() || target->As<ast::Sequence>()) {
+      Assign(target, value, nullptr);
+    }
+  }
+  scope_ = nullptr;
+  const Value* found = names.FindHere(name);
+  return found ? *found : Value(Poison{});
+}
+
+Value Evaluator::ImportedValue(const ast::Import& node, const std::string& name) {
+  for (const ast::ImportName& imported : node.names) {
+    if (BoundName(node, imported) != name) continue;
+    std::string path = node.is_from ? absl::StrCat(node.from, ".", imported.path) : imported.path;
+    if (!node.is_from && imported.alias.empty()) path = path.substr(0, path.find('.'));
+    if (path == "tilelang" || IsKnownModule(path)) return Namespace{Intern(path)};
+    if (path == "tilelang.language") return Namespace{Intern("T")};
+    if (StartsWith(path, "tilelang.language.")) return Member("T." + LastPart(path), {});
+    if (StartsWith(path, "tilelang.") || IsKnownModule(path.substr(0, path.find('.')))) return Member(path, {});
+    return Host{Intern(path)};
+  }
+  return Poison{};
+}
+
+Value Evaluator::Member(const std::string& path, SourceRange range) {
+  if (path == "tilelang.language") return Namespace{Intern("T")};
+  if (const Builtin* builtin = FindBuiltin(path)) return builtin;
+  if (const std::optional<double> constant = MathConstant(path)) return *constant;
+  const std::string last = LastPart(path);
+  if (path == "T.GemmWarpPolicy" || last == "PassConfigKey") return Namespace{Intern(path)};
+  if (StartsWith(path, "T.GemmWarpPolicy.")) {
+    if (last == "Square" || last == "FullRow" || last == "FullCol") return Symbol{Intern(path)};
+    return Fail(range, absl::StrCat("there is no policy ", path), "T.GemmWarpPolicy.Square, FullRow and FullCol exist");
+  }
+  if (path.find(".PassConfigKey.") != std::string::npos || path == "T.Ref") return Symbol{Intern(path)};
+  if (StartsWith(path, "tilelang.")) {
+    const Builtin* builtin = FindBuiltin("tilelang." + last);
+    return builtin ? Value(builtin) : Value(Host{Intern(path)});
+  }
+  if (StartsWith(path, "T.") && path.find('.', 2) == std::string::npos) {
+    if (const DType type = ParseDType(last); type != DType::kInvalid) return type;
+    if (const auto reason = KnownButUnsupported(path)) return Fail(range, absl::StrCat(path, " is not supported yet"), std::string(*reason));
+  }
+  if (IsKnownModule(path.substr(0, path.find('.'))) && path[0] != 'm') return Host{Intern(path)};
+  std::vector<std::string> names;
+  const std::string prefix = path.substr(0, path.rfind('.') + 1);
+  for (const std::string_view known : BuiltinsUnder(prefix)) names.emplace_back(known.substr(prefix.size()));
+  const std::string similar = Similar(last, names);
+  return Fail(range, absl::StrCat(path, " does not exist"), similar.empty() ? "" : absl::StrCat("did you mean ", prefix, similar, "?"));
+}
+
+std::string Evaluator::SimilarName(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const auto& [global, stmt] : global_stmts_) names.push_back(global);
+  for (const std::string_view builtin : BuiltinsUnder("")) {
+    if (builtin.find('.') == std::string_view::npos) names.emplace_back(builtin);
+  }
+  std::sort(names.begin(), names.end());
+  return Similar(name, names);
+}
+
+}  // namespace tilert::frontend
