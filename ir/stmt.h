@@ -34,6 +34,8 @@ struct Region {
 
 struct Stmt;
 using Block = std::vector<Stmt>;
+// Not a template, so that the defaulted comparisons below need no complete Stmt.
+bool operator==(const Block& a, const Block& b);
 
 enum class GemmPolicy : uint8_t { kInvalid, kSquare, kFullRow, kFullCol };
 enum class ReduceOp : uint8_t { kInvalid, kSum, kMax, kMin, kAbsSum, kAbsMax, kBitAnd, kBitOr, kBitXor };
@@ -90,7 +92,7 @@ struct Parallel {
   std::vector<Expr> extents;
   Block body;
   uint32_t coalesced_width = 0;
-  bool operator==(const Parallel&) const;
+  bool operator==(const Parallel&) const = default;
 };
 
 // for var in range(begin, end, step). kPipelined: same meaning as kSerial, with permission to overlap iterations.
@@ -101,13 +103,13 @@ struct For {
   uint32_t num_stages = 0;               // kPipelined only
   std::vector<int32_t> order, stage;     // kPipelined only: one a body statement, or empty
   Block body;
-  bool operator==(const For&) const;
+  bool operator==(const For&) const = default;
 };
 
-struct While { Expr cond; Block body; bool operator==(const While&) const; };
+struct While { Expr cond; Block body; bool operator==(const While&) const = default; };
 struct Break { bool operator==(const Break&) const = default; };
 struct Continue { bool operator==(const Continue&) const = default; };
-struct If { Expr cond; Block then_body, else_body; bool operator==(const If&) const; };
+struct If { Expr cond; Block then_body, else_body; bool operator==(const If&) const = default; };
 struct Let { VarId var = kNoId; Expr value; bool operator==(const Let&) const = default; };
 
 // buffer[indices] = value, converted to the buffer's type; dropped when outside.
@@ -144,12 +146,12 @@ struct Print { std::string format; std::vector<Expr> args; bool operator==(const
 struct Assert { Expr cond; std::string message; bool operator==(const Assert&) const = default; };
 
 // SIMT code: body runs once for each compute thread, `thread` is its number.
-struct ThreadRegion { VarId thread = kNoId; Block body; bool operator==(const ThreadRegion&) const; };
+struct ThreadRegion { VarId thread = kNoId; Block body; bool operator==(const ThreadRegion&) const = default; };
 struct SyncThreads { bool operator==(const SyncThreads&) const = default; };
 
 // One partition [thread_begin, thread_end) of the block's threads and what it does.
-struct Role { Expr thread_begin, thread_end; Block body; bool operator==(const Role&) const; };
-struct Roles { std::vector<Role> roles; bool operator==(const Roles&) const; };
+struct Role { Expr thread_begin, thread_end; Block body; bool operator==(const Role&) const = default; };
+struct Roles { std::vector<Role> roles; bool operator==(const Roles&) const = default; };
 struct BarrierOp {
   BarrierOpKind kind = BarrierOpKind::kInvalid;
   BufferId barrier = kNoId;
@@ -169,13 +171,6 @@ struct Stmt {
   bool operator==(const Stmt&) const = default;
 };
 
-inline bool Parallel::operator==(const Parallel&) const = default;
-inline bool For::operator==(const For&) const = default;
-inline bool While::operator==(const While&) const = default;
-inline bool If::operator==(const If&) const = default;
-inline bool ThreadRegion::operator==(const ThreadRegion&) const = default;
-inline bool Role::operator==(const Role&) const = default;
-inline bool Roles::operator==(const Roles&) const = default;
 
 // Builds a visitor out of lambdas: std::visit(Overloaded{…}, stmt.op) does not compile when a case is missing.
 template <typename... F>
