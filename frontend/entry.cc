@@ -162,6 +162,18 @@ bool Interpreter::CompileFunction(const FunctionObject& function) {
   return TraceResult(function, frame.result, function.definition->name_range);
 }
 
+// Dims and constants of a module take the order of their declarations, not that of their use.
+void Interpreter::DeclareModuleSymbols() {
+  for (const ast::Stmt* stmt : module_.body) {
+    const auto* assign = stmt->As<ast::Assign>();
+    const auto* call = assign ? assign->value->As<ast::Call>() : nullptr;
+    const auto* callee = call ? call->callee->As<ast::Attribute>() : nullptr;
+    const auto* name = assign && assign->targets.size() == 1 ? assign->targets[0]->As<ast::Name>() : nullptr;
+    if (!callee || !name) continue;
+    if (callee->name == "dynamic" || callee->name == "symbolic" || callee->name == "constant") FindGlobal(name->id, stmt->range);
+  }
+}
+
 bool Interpreter::CompileEntry(const std::string& entry) {
   const Value* value = FindGlobal(entry, {});
   const auto* function = value ? value->Object<const FunctionObject>() : nullptr;
@@ -171,6 +183,7 @@ bool Interpreter::CompileEntry(const std::string& entry) {
     }
     return false;
   }
+  if (function->is_prim_func) DeclareModuleSymbols();
   const bool ok = function->is_prim_func ? TracePrimFunc(*function) : CompileFunction(*function);
   if (!ok || !diagnostics_->ok()) return false;
   for (const std::string& name : UnusedSettings()) {

@@ -70,6 +70,7 @@ class Interpreter : public Evaluator {
   void Forget(const std::vector<std::string>& names, SourceRange range, const char* what);
   void SetLocation(SourceRange range);
   // --- entry.cc
+  void DeclareModuleSymbols();
   Value Argument(const FunctionObject& function, size_t index, const Value& config);
   Value FirstConfig(const FunctionObject& function);
   Value DeclareParam(const std::string& name, const Value& annotation, SourceRange range, size_t position);

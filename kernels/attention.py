@@ -1,0 +1,87 @@
+"""Attention, forward: O = softmax(Q · Kᵀ / sqrt(head_dim)) · V.
+
+Tensors are (batch, sequence, heads, head_dim). Several query heads may share a head of K and V. With `causal`, a query sees
+the keys up to its own position, counted from the end of both sequences. Queries that see no key give zeros.
+"""
+
+import tilelang
+import tilelang.language as T
+
+
+@tilelang.jit
+def attention(
+    Q,
+    K,
+    V,
+    head_dim=128,
+    causal=False,
+    block_M=128,
+    block_N=64,
+    num_stages=2,
+    threads=128,
+    dtype=T.float16,
+):
+    batch, seq_q, seq_kv, heads, heads_kv = T.const("batch, seq_q, seq_kv, heads, heads_kv")
+    Q: T.Tensor((batch, seq_q, heads, head_dim), dtype)
+    K: T.Tensor((batch, seq_kv, heads_kv, head_dim), dtype)
+    V: T.Tensor((batch, seq_kv, heads_kv, head_dim), dtype)
+    O = T.empty((batch, seq_q, heads, head_dim), dtype)
+    assert heads % heads_kv == 0
+
+    scale = (1.0 / head_dim) ** 0.5 * 1.4426950408889634  # exponentials are powers of two
+    offset = seq_kv - seq_q  # position of the first query among the keys
+
+    with T.Kernel(T.ceildiv(seq_q, block_M), heads, batch, threads=threads) as (bx, by, bz):
+        Q_shared = T.alloc_shared((block_M, head_dim), dtype)
+        K_shared = T.alloc_shared((block_N, head_dim), dtype)
+        V_shared = T.alloc_shared((block_N, head_dim), dtype)
+        O_shared = T.alloc_shared((block_M, head_dim), dtype)
+        scores = T.alloc_fragment((block_M, block_N), T.float32)
+        weights = T.alloc_fragment((block_M, block_N), dtype)
+        acc = T.alloc_fragment((block_M, head_dim), T.float32)
+        largest = T.alloc_fragment((block_M,), T.float32)
+        before = T.alloc_fragment((block_M,), T.float32)
+        rescale = T.alloc_fragment((block_M,), T.float32)
+        row_sum = T.alloc_fragment((block_M,), T.float32)
+        total = T.alloc_fragment((block_M,), T.float32)
+
+        T.copy(Q[bz, bx * block_M : (bx + 1) * block_M, by, :], Q_shared)
+        T.clear(acc)
+        T.clear(total)
+        T.fill(largest, -1e30)  # finite, so that a row without keys stays free of NaN
+
+        head = by // (heads // heads_kv)
+        blocks = T.ceildiv(seq_kv, block_N)
+        if causal:
+            blocks = T.min(blocks, T.ceildiv(offset + (bx + 1) * block_M, block_N))
+
+        for k in T.Pipelined(blocks, num_stages=num_stages):
+            T.copy(K[bz, k * block_N : (k + 1) * block_N, head, :], K_shared)
+            # The mask is what the product is added to.
+            for i, j in T.Parallel(block_M, block_N):
+                if causal:
+                    scores[i, j] = T.if_then_else(k * block_N + j <= offset + bx * block_M + i, 0.0, -T.infinity(T.float32))
+                else:
+                    scores[i, j] = T.if_then_else(k * block_N + j < seq_kv, 0.0, -T.infinity(T.float32))
+            T.gemm(Q_shared, K_shared, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
+
+            T.copy(largest, before)
+            T.reduce_max(scores, largest, dim=1, clear=False)
+            for i in T.Parallel(block_M):
+                rescale[i] = T.exp2(before[i] * scale - largest[i] * scale)
+            for i, j in T.Parallel(block_M, block_N):
+                scores[i, j] = T.exp2(scores[i, j] * scale - largest[i] * scale)
+            T.reduce_sum(scores, row_sum, dim=1)
+            for i in T.Parallel(block_M):
+                total[i] = total[i] * rescale[i] + row_sum[i]
+            for i, j in T.Parallel(block_M, head_dim):
+                acc[i, j] *= rescale[i]
+            T.copy(scores, weights)
+            T.copy(V[bz, k * block_N : (k + 1) * block_N, head, :], V_shared)
+            T.gemm(weights, V_shared, acc, policy=T.GemmWarpPolicy.FullRow)
+
+        for i, j in T.Parallel(block_M, head_dim):
+            acc[i, j] = T.if_then_else(total[i] > 0.0, acc[i, j] / total[i], 0.0)
+        T.copy(acc, O_shared)
+        T.copy(O_shared, O[bz, bx * block_M : (bx + 1) * block_M, by, :])
+    return O
