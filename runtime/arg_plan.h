@@ -51,6 +51,9 @@ class ArgPlan {
   absl::Status Bind(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, void* workspace, uint64_t workspace_bytes,
                     LaunchValues& out) const;
 
+  // The same for a device that brings its own workspaces.
+  absl::Status BindWithoutWorkspace(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, LaunchValues& out) const;
+
   // Bytes of workspace that these arguments need. Pointers in `tensors` are not looked at.
   absl::StatusOr<uint64_t> WorkspaceBytes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
 

@@ -54,6 +54,14 @@ absl::Status ArgPlan::Bind(absl::Span<const TensorArg> tensors, absl::Span<const
   return CheckAliasing(out);
 }
 
+absl::Status ArgPlan::BindWithoutWorkspace(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars,
+                                           LaunchValues& out) const {
+  TILERT_RETURN_IF_ERROR(BindChecked(tensors, scalars, out));
+  uint64_t needed = 0;
+  PlaceWorkspaces(nullptr, 0, out, needed);
+  return CheckAliasing(out);
+}
+
 absl::StatusOr<uint64_t> ArgPlan::WorkspaceBytes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const {
   if (program_->workspaces.empty()) return 0;
   // Pointers do not matter here: stand in with one that every check accepts.

@@ -86,14 +86,4 @@ inline constexpr int kCaptureModeRelaxed = 2;
 
 inline constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 
-// CUlaunchConfig.
-struct LaunchConfig {
-  unsigned grid_x, grid_y, grid_z;
-  unsigned block_x, block_y, block_z;
-  unsigned shared_bytes;
-  Stream stream;
-  void* attributes;  // CUlaunchAttribute[attribute_count], unused so far
-  unsigned attribute_count;
-};
-
 }  // namespace tilert::cuda

@@ -72,14 +72,10 @@ TEST(DriverAbi, Attributes) {
   EXPECT_EQ(cuda::kStreamNonBlocking, unsigned{CU_STREAM_NON_BLOCKING});
 }
 
-TEST(DriverAbi, LaunchConfig) {
-  EXPECT_EQ(sizeof(cuda::LaunchConfig), sizeof(CUlaunchConfig));
-  EXPECT_EQ(offsetof(cuda::LaunchConfig, block_x), offsetof(CUlaunchConfig, blockDimX));
-  EXPECT_EQ(offsetof(cuda::LaunchConfig, shared_bytes), offsetof(CUlaunchConfig, sharedMemBytes));
-  EXPECT_EQ(offsetof(cuda::LaunchConfig, stream), offsetof(CUlaunchConfig, hStream));
-  EXPECT_EQ(offsetof(cuda::LaunchConfig, attributes), offsetof(CUlaunchConfig, attrs));
-  EXPECT_EQ(offsetof(cuda::LaunchConfig, attribute_count), offsetof(CUlaunchConfig, numAttrs));
+TEST(DriverAbi, Handles) {
   EXPECT_EQ(sizeof(cuda::DevicePtr), sizeof(CUdeviceptr));
+  EXPECT_EQ(sizeof(cuda::Device), sizeof(CUdevice));
+  EXPECT_EQ(sizeof(cuda::Result), sizeof(CUresult));
 }
 
 #else

@@ -157,7 +157,7 @@ FunctionHandle* Alive(Function handle) {
   return nullptr;
 }
 
-Result Launch(Function handle, const LaunchConfig& config, void** params) {
+Result Launch(Function handle, unsigned gx, unsigned gy, unsigned gz, unsigned threads, unsigned shared, Stream stream, void** params) {
   State& state = GetState();
   const std::lock_guard<std::mutex> lock(state.mutex);
   FunctionHandle* function = Alive(handle);
@@ -166,12 +166,11 @@ Result Launch(Function handle, const LaunchConfig& config, void** params) {
     if (const Result result = state.Loading()) return result;
     function->loaded = true;
   }
-  if (config.grid_x == 0 || config.grid_y == 0 || config.grid_z == 0 || config.grid_y > 65535 || config.grid_z > 65535 ||
-      config.grid_x > 0x7fffffff || config.block_x == 0 || config.block_x > 1024 ||
-      config.shared_bytes > static_cast<unsigned>(function->max_dynamic)) {
+  if (gx == 0 || gy == 0 || gz == 0 || gx > 0x7fffffff || gy > 65535 || gz > 65535 || threads == 0 || threads > 1024 ||
+      shared > static_cast<unsigned>(function->max_dynamic)) {
     return state.Misuse(kInvalidValue);
   }
-  FakeLaunch launch{function->name, config.grid_x, config.grid_y, config.grid_z, config.block_x, config.shared_bytes, {}, config.stream};
+  FakeLaunch launch{function->name, gx, gy, gz, threads, shared, {}, stream};
   const auto count = state.parameter_counts.find(function->name);
   for (int i = 0; count != state.parameter_counts.end() && i < count->second; ++i) {
     uint64_t value;
@@ -255,14 +254,15 @@ Result fake_FuncSetAttribute(Function handle, int attribute, int value) {
   return kSuccess;
 }
 
-Result fake_LaunchKernelEx(const LaunchConfig* config, Function function, void** params, void**) {
-  ENTER_WITH_CONTEXT("cuLaunchKernelEx");
-  return Launch(function, *config, params);
-}
 Result fake_LaunchKernel(Function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                          Stream stream, void** params, void**) {
   ENTER_WITH_CONTEXT("cuLaunchKernel");
-  return Launch(function, {gx, gy, gz, bx, by, bz, shared, stream, nullptr, 0}, params);
+  return Launch(function, gx, gy, gz, bx * by * bz, shared, stream, params);
+}
+Result fake_LaunchCooperativeKernel(Function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                                    unsigned shared, Stream stream, void** params) {
+  ENTER_WITH_CONTEXT("cuLaunchCooperativeKernel");
+  return Launch(function, gx, gy, gz, bx * by * bz, shared, stream, params);
 }
 Result fake_MemsetD8Async(DevicePtr pointer, unsigned char value, size_t size, Stream) {
   ENTER_WITH_CONTEXT("cuMemsetD8Async");

@@ -1,0 +1,141 @@
+// A program of a bundle, specialised and ready to be compiled and launched.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/arg_plan.h"
+#include "runtime/cache_key.h"
+#include "runtime/launch_record.h"
+#include "runtime/module.h"
+#include "runtime/opened_bundle.h"
+#include "runtime/runtime.h"
+
+namespace tilert {
+
+struct KernelSpec {
+  std::string entry;
+  std::map<std::string, int64_t> constants;  // missing ones: the bundle's variants or the first candidate
+  std::map<std::string, int64_t> dims;       // dims to fix; the rest stay dynamic
+  bool general_only = false;  // no fast variant: half the compile time, slower code
+};
+
+enum class PrepareMode {
+  kBlocking,   // compile what is missing, load everything
+  kCachedOnly  // NotFound when something would have to be compiled
+};
+
+enum class Readiness { kReady, kCached, kNeedsCompile, kUnsupported };
+struct QueryResult {
+  Readiness readiness = Readiness::kUnsupported;
+  std::string reason;  // why it is unsupported
+};
+
+struct LaunchRequest {
+  cuda::Stream stream = nullptr;  // the caller's; null: the default stream
+  absl::Span<const TensorArg> tensors;
+  absl::Span<const ScalarArg> scalars;
+  void* workspace = nullptr;  // kWorkspaceAlignment-aligned device memory
+  uint64_t workspace_bytes = 0;
+};
+
+// Where the time of the last Prepare went.
+struct PrepareStats {
+  int cache_hits = 0, compiles = 0;
+  double lower_ms = 0, compile_ms = 0, load_ms = 0;
+};
+
+// Thread safe. Launch takes no lock and allocates nothing once Prepare has returned.
+class Kernel {
+ public:
+  ~Kernel();
+
+  // Verifies and specialises; compiles nothing. InvalidArgument, NotFound: what is wrong with bundle or spec.
+  static absl::StatusOr<std::shared_ptr<Kernel>> Create(std::shared_ptr<Runtime> runtime, std::shared_ptr<const OpenedBundle> bundle,
+                                                        const KernelSpec& spec);
+  // The same for a program without a bundle around it.
+  static absl::StatusOr<std::shared_ptr<Kernel>> Create(std::shared_ptr<Runtime> runtime, Program program, const KernelSpec& spec);
+
+  QueryResult Query();
+  // Idempotent. Not to be called while a stream of the context captures.
+  absl::Status Prepare(PrepareMode mode = PrepareMode::kBlocking);
+  bool is_prepared() const;
+  // Starts a blocking Prepare on another thread (Hooks::submit, or one of our own) and returns; a failure is logged, and a
+  // later Prepare meets it again. The destructor waits for it.
+  absl::Status PrepareAsync();
+
+  absl::StatusOr<uint64_t> WorkspaceBytes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
+
+  // Checks the arguments and queues the program's launches on the stream. Prepares first if nobody has, unless the stream
+  // is capturing: then FailedPrecondition, and the capture stays valid. On a CPU runtime runs to completion.
+  absl::Status Launch(const LaunchRequest& request);
+
+  const Program& program() const { return program_; }  // specialised
+  const Runtime& runtime() const { return *runtime_; }
+  PrepareStats prepare_stats() const;
+
+ private:
+  // Where a kernel argument comes from.
+  struct ArgSource {
+    KernelArg::Kind kind;
+    uint32_t index;  // of LaunchValues' tensors, dims or scalars
+    DType dtype;     // scalars: how the value is encoded
+  };
+  struct ReadyKernel {
+    cuda::Function function = nullptr;
+    std::vector<ArgSource> args;
+  };
+  struct Ready {
+    LaunchRecord record;
+    std::unique_ptr<LoadedModule> module;
+    std::vector<ReadyKernel> kernels;  // parallel to record.kernels
+  };
+  // One way to compile the program. The first whose class the arguments satisfy is launched.
+  struct Variant {
+    ArgClass arg_class;
+    std::string key;
+    std::atomic<const Ready*> ready{nullptr};
+    std::unique_ptr<Ready> storage;  // guarded by prepare_mutex_ until `ready` points to it
+  };
+
+  Kernel(std::shared_ptr<Runtime> runtime, Program program, std::vector<int64_t> fixed_dims)
+      : runtime_(std::move(runtime)), program_(std::move(program)), fixed_dims_(std::move(fixed_dims)) {}
+  absl::Status Init(const Program& original, const KernelSpec& spec);
+  void AddVariant(ArgClass arg_class, CacheKeyParts& parts);
+
+  // kernel_prepare.cc
+  absl::StatusOr<CacheEntry> Obtain(const Variant& variant, PrepareMode mode, PrepareStats& stats);
+  absl::StatusOr<CacheEntry> Build(const Variant& variant, PrepareStats& stats) const;
+  const PrebuiltCubin* FindPrebuilt(const Variant& variant) const;
+  absl::Status Load(Variant& variant, const CacheEntry& entry);
+  absl::StatusOr<ReadyKernel> MakeReadyKernel(const KernelRecord& record, cuda::Function function) const;
+
+  // kernel_launch.cc
+  absl::StatusOr<const Ready*> Choose(const LaunchValues& values, cuda::Stream stream);
+  absl::Status Enqueue(const LaunchRequest& request, LaunchValues& values);
+  absl::Status LaunchOne(const KernelRecord& record, const ReadyKernel& kernel, const LaunchValues& values, cuda::Stream stream) const;
+
+  const std::shared_ptr<Runtime> runtime_;
+  std::shared_ptr<const OpenedBundle> bundle_;  // what prebuilt code points into
+  const Program program_;
+  const std::vector<int64_t> fixed_dims_;
+  Sha256Digest digest_{};  // of the program before specialisation
+  std::map<std::string, int64_t> constants_, dims_;
+  ArgPlan plan_;
+  std::vector<std::unique_ptr<Variant>> variants_;
+  std::mutex async_mutex_;
+  std::condition_variable async_done_;
+  bool async_pending_ = false;  // guarded by async_mutex_
+  std::thread async_thread_;    // guarded by async_mutex_
+  mutable std::mutex prepare_mutex_;
+  PrepareStats stats_;  // guarded by prepare_mutex_
+};
+
+}  // namespace tilert

@@ -1,0 +1,215 @@
+// Kernel, second part: from a key to loaded code. Prebuilt code of a trusted bundle, else the cache, else lower and compile.
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "ir/status_util.h"
+#include "runtime/kernel.h"
+#include "runtime/nvrtc_compile.h"
+
+namespace tilert {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double MillisecondsSince(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+// The launch record of prebuilt code. Its grid follows from the program.
+absl::StatusOr<LaunchRecord> RecordOf(const Program& program, const PrebuiltCubin& cubin) {
+  if (cubin.kernels.size() != program.launches.size()) return absl::DataLossError("prebuilt code has another number of launches");
+  LaunchRecord record;
+  for (size_t i = 0; i < cubin.kernels.size(); ++i) {
+    const CubinKernel& from = cubin.kernels[i];
+    KernelRecord kernel;
+    kernel.symbol = from.symbol;
+    for (const CubinKernel::Arg& arg : from.args) {
+      if (arg.kind == CubinKernel::Arg::Kind::kInvalid) return absl::DataLossError("prebuilt code has an argument of no kind");
+      kernel.args.push_back({static_cast<KernelArg::Kind>(static_cast<int>(arg.kind) - 1), arg.index, arg.bytes});
+    }
+    for (const Expr extent : program.launches[i].grid) {
+      TILERT_ASSIGN_OR_RETURN(DimExpr compiled, DimExpr::Compile(program, extent));
+      kernel.grid.push_back(std::move(compiled));
+    }
+    kernel.threads = from.threads;
+    kernel.shared_bytes = static_cast<uint32_t>(from.shared_bytes);
+    kernel.cooperative = from.cooperative;
+    record.kernels.push_back(std::move(kernel));
+  }
+  return record;
+}
+
+}  // namespace
+
+const PrebuiltCubin* Kernel::FindPrebuilt(const Variant& variant) const {
+  if (bundle_ == nullptr || !runtime_->options().allow_prebuilt_cubins) return nullptr;
+  for (const PrebuiltCubin& cubin : bundle_->bundle().cubins) {
+    const ArgClass arg_class = {cubin.alignment, cubin.index32, cubin.dim_divisor};
+    if (cubin.program_digest == digest_ && cubin.constants == constants_ && cubin.dims == dims_ && arg_class == variant.arg_class &&
+        cubin.target == runtime_->target().arch && cubin.launch_abi == kLaunchAbi && CodeMatchesHash(cubin)) {
+      return &cubin;
+    }
+  }
+  return nullptr;
+}
+
+absl::StatusOr<CacheEntry> Kernel::Build(const Variant& variant, PrepareStats& stats) const {
+  const auto start = Clock::now();
+  if (!runtime_->nvrtc().ok()) return runtime_->nvrtc().status();
+  TILERT_ASSIGN_OR_RETURN(const Lowered lowered, Lower(program_, variant.arg_class, runtime_->target()));
+  TILERT_ASSIGN_OR_RETURN(const LaunchRecord record, MakeLaunchRecord(program_, lowered));
+  stats.lower_ms = MillisecondsSince(start);
+  CompileOptions options;
+  options.arch = runtime_->target().arch;
+  options.deadline = runtime_->options().compile_deadline;
+  absl::StatusOr<CompiledCode> code = Compile(**runtime_->nvrtc(), program_.name + ".cu", lowered.source, options);
+  if (!code.ok()) {
+    // The source is ours: that it does not compile is never the user's mistake.
+    if (absl::IsInvalidArgument(code.status())) return absl::InternalError(code.status().message());
+    return code.status();
+  }
+  stats.compile_ms = code->compile_ms;
+  for (const std::string& line : code->codegen_warnings) runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__, line);
+  return CacheEntry{Sha256Of(lowered.source), EncodeLaunchRecord(record), std::move(code->code)};
+}
+
+absl::StatusOr<CacheEntry> Kernel::Obtain(const Variant& variant, PrepareMode mode, PrepareStats& stats) {
+  if (const PrebuiltCubin* cubin = FindPrebuilt(variant)) {
+    absl::StatusOr<LaunchRecord> record = RecordOf(program_, *cubin);
+    if (record.ok()) return CacheEntry{{}, EncodeLaunchRecord(*record), std::string(cubin->code)};
+    runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__, std::string(record.status().message()));
+  }
+  if (mode == PrepareMode::kCachedOnly) {
+    std::optional<CacheEntry> entry = runtime_->cache().Find(variant.key);
+    if (!entry) return absl::NotFoundError(Cat("'", program_.name, "' is not in the cache and may not be compiled now"));
+    stats.cache_hits = 1;
+    return *std::move(entry);
+  }
+  bool is_built = false;
+  absl::Status published;
+  absl::StatusOr<CacheEntry> entry = runtime_->cache().FindOrBuild(
+      variant.key,
+      [&] {
+        is_built = true;
+        return Build(variant, stats);
+      },
+      &published);
+  (is_built ? stats.compiles : stats.cache_hits) = 1;
+  if (!published.ok() && !runtime_->cache().directory().empty()) {
+    runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__, Cat("kernel cache: ", std::string(published.message())));
+  }
+  return entry;
+}
+
+absl::StatusOr<Kernel::ReadyKernel> Kernel::MakeReadyKernel(const KernelRecord& record, cuda::Function function) const {
+  ReadyKernel kernel;
+  kernel.function = function;
+  for (const KernelArg& arg : record.args) {
+    ArgSource source{arg.kind, arg.index, DType::kIndex};
+    if (arg.kind == KernelArg::Kind::kTensor) {
+      const int index = plan_.TensorIndex(arg.index);
+      if (index < 0) return Internal("kernel ", record.symbol, " wants a buffer that is no argument");
+      source.index = static_cast<uint32_t>(index);
+    }
+    if (arg.kind == KernelArg::Kind::kScalar) source.dtype = program_.scalars[arg.index].dtype;
+    kernel.args.push_back(source);
+  }
+  return kernel;
+}
+
+absl::Status Kernel::Load(Variant& variant, const CacheEntry& entry) {
+  auto ready = std::make_unique<Ready>();
+  TILERT_ASSIGN_OR_RETURN(ready->record, DecodeLaunchRecord(program_, entry.record));
+  std::vector<FunctionRequest> requests;
+  for (const KernelRecord& kernel : ready->record.kernels) {
+    if (kernel.shared_bytes > static_cast<uint64_t>(runtime_->target().max_shared_bytes)) {
+      return absl::ResourceExhaustedError(Cat("kernel ", kernel.symbol, " needs ", kernel.shared_bytes, " bytes of shared memory; ",
+                                              runtime_->device().name, " has ", runtime_->target().max_shared_bytes, " a block"));
+    }
+    requests.push_back({kernel.symbol, kernel.shared_bytes});
+  }
+  TILERT_ASSIGN_OR_RETURN(ready->module, LoadedModule::Load(runtime_->shared_driver(), entry.code, requests));
+  for (size_t i = 0; i < requests.size(); ++i) {
+    TILERT_ASSIGN_OR_RETURN(ReadyKernel kernel, MakeReadyKernel(ready->record.kernels[i], ready->module->functions()[i]));
+    ready->kernels.push_back(std::move(kernel));
+  }
+  variant.storage = std::move(ready);
+  variant.ready.store(variant.storage.get(), std::memory_order_release);
+  return absl::OkStatus();
+}
+
+absl::Status Kernel::Prepare(PrepareMode mode) {
+  if (is_prepared()) return absl::OkStatus();
+  TILERT_RETURN_IF_ERROR(runtime_->CheckContext());
+  const std::lock_guard<std::mutex> lock(prepare_mutex_);
+  std::vector<Variant*> missing;
+  for (const auto& variant : variants_) {
+    if (variant->ready.load() == nullptr) missing.push_back(variant.get());
+  }
+  std::vector<absl::StatusOr<CacheEntry>> entries(missing.size(), absl::UnknownError(""));
+  std::vector<PrepareStats> stats(missing.size());
+  std::vector<std::function<void()>> tasks;
+  for (size_t i = 0; i < missing.size(); ++i) {
+    tasks.push_back([&, i] { entries[i] = Obtain(*missing[i], mode, stats[i]); });
+  }
+  runtime_->RunAll(std::move(tasks));
+  stats_ = {};
+  for (const PrepareStats& one : stats) {
+    stats_.cache_hits += one.cache_hits, stats_.compiles += one.compiles;
+    stats_.lower_ms += one.lower_ms, stats_.compile_ms += one.compile_ms;
+  }
+  const auto start = Clock::now();
+  for (size_t i = 0; i < missing.size(); ++i) {
+    TILERT_RETURN_IF_ERROR(entries[i].status());
+    absl::Status loaded = Load(*missing[i], *entries[i]);
+    if (absl::IsDataLoss(loaded)) {
+      // Whole but meaningless: an entry of a library that shares our version and not our code. Replace it.
+      TILERT_ASSIGN_OR_RETURN(const CacheEntry built, Build(*missing[i], stats[i]));
+      (void)runtime_->cache().Publish(missing[i]->key, built);
+      loaded = Load(*missing[i], built);
+    }
+    TILERT_RETURN_IF_ERROR(loaded);
+  }
+  stats_.load_ms = MillisecondsSince(start);
+  return absl::OkStatus();
+}
+
+absl::Status Kernel::PrepareAsync() {
+  if (is_prepared()) return absl::OkStatus();
+  TILERT_RETURN_IF_ERROR(runtime_->CheckContext());
+  std::unique_lock<std::mutex> lock(async_mutex_);
+  if (std::exchange(async_pending_, true)) return absl::OkStatus();
+  auto task = [this] {
+    // The runtime's context, for as long as the task runs on a thread that is not ours.
+    cuda::Context before = nullptr;
+    (void)runtime_->driver().CtxGetCurrent(&before);
+    absl::Status status = runtime_->driver().CtxSetCurrent(runtime_->context());
+    if (status.ok()) status = Prepare();
+    (void)runtime_->driver().CtxSetCurrent(before);
+    if (!status.ok()) runtime_->Log(LogLevel::kError, __FILE__, __LINE__, Cat("preparing '", program_.name, "': ", status.ToString()));
+    const std::lock_guard<std::mutex> done(async_mutex_);
+    async_pending_ = false;
+    async_done_.notify_all();
+  };
+  if (runtime_->options().hooks.submit) {
+    lock.unlock();
+    runtime_->options().hooks.submit(std::move(task));
+    return absl::OkStatus();
+  }
+  if (async_thread_.joinable()) async_thread_.join();  // a finished one: nothing is pending
+  try {
+    async_thread_ = std::thread(std::move(task));
+  } catch (const std::system_error& error) {
+    async_pending_ = false;
+    return absl::ResourceExhaustedError(Cat("cannot start a thread: ", error.what()));
+  }
+  return absl::OkStatus();
+}
+
+Kernel::~Kernel() {
+  std::unique_lock<std::mutex> lock(async_mutex_);
+  async_done_.wait(lock, [this] { return !async_pending_; });
+  lock.unlock();
+  if (async_thread_.joinable()) async_thread_.join();
+}
+
+}  // namespace tilert
