@@ -26,7 +26,7 @@ absl::Status CheckGuards(const std::vector<DimGuard>& guards, const Program& pro
 
 absl::Status CheckConstants(const std::map<std::string, int64_t>& values, const Program& program, const std::string& path) {
   for (const auto& [name, value] : values) {
-    const auto it = std::find_if(program.constants.begin(), program.constants.end(), [&](const Constant& c) { return c.name == name; });
+    const auto it = std::find_if(program.constants.begin(), program.constants.end(), [&name = name](const Constant& c) { return c.name == name; });
     if (it == program.constants.end()) return InvalidArgument(path, ": ", program.name, " has no constant ", name);
     if (std::find(it->candidates.begin(), it->candidates.end(), value) == it->candidates.end()) {
       return InvalidArgument(path, ": ", value, " is no candidate of constant ", name);
