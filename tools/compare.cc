@@ -75,7 +75,7 @@ Comparison Compare(const Array& actual, const Array& expected, double tolerance)
     if (floats && (x == y || (std::isnan(x) && std::isnan(y)))) continue;
     const double difference = std::isfinite(x) && std::isfinite(y) ? std::abs(x - y) : HUGE_VAL;
     result.largest = std::max(result.largest, difference);
-    if (floats && difference <= bound * (std::abs(y) + rms)) continue;
+    if (floats && std::isfinite(difference) && difference <= bound * (std::abs(y) + rms)) continue;
     ++result.differing;
     if (difference <= worst) continue;
     worst = difference;

@@ -1,0 +1,143 @@
+// tilert run: a program on data.
+#include <cstdio>
+
+#include "ir/executor.h"
+#include "ir/specialize.h"
+#include "ir/status_util.h"
+#include "tools/arguments.h"
+#include "tools/command.h"
+#include "tools/compare.h"
+#include "tools/device.h"
+#include "tools/input.h"
+#include "tools/lowering_options.h"
+#include "tools/progress.h"
+#include "tools/simulate.h"
+
+namespace tilert::tool {
+namespace {
+
+void PrintOutput(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+absl::Status Execute(const Program& program, bool check, CallArguments& call, std::vector<Array>& arrays) {
+  ExecOptions options;
+  options.check_races = options.check_unwritten = check;
+  options.print = PrintOutput;
+  return tilert::Execute(program, CallArguments::Tensors(arrays), call.scalars, options);
+}
+
+absl::Status RunOnDevice(const Args& args, const ChosenProgram& chosen, CallArguments& call) {
+  RuntimeOptions options;
+  options.family = args.Get("--family", "auto");
+  if (args.Has("--no-cache")) options.cache_directory = "";
+  TILERT_ASSIGN_OR_RETURN(const auto device, Device::Open(std::move(options)));
+  TILERT_ASSIGN_OR_RETURN(const auto run, DeviceCall::Make(*device, *chosen.program, chosen.constants, call));
+  TILERT_RETURN_IF_ERROR(run->Launch());
+  return run->Finish(call);
+}
+
+// Compares the outputs with those of the executor on the inputs as they were.
+absl::Status Check(const Args& args, const Program& program, CallArguments& call, std::vector<Array> expected) {
+  TILERT_RETURN_IF_ERROR(Execute(program, false, call, expected));
+  double tolerance = -1;
+  if (args.Has("--tolerance")) {
+    char* end = nullptr;
+    const std::string text = args.Get("--tolerance");
+    tolerance = std::strtod(text.c_str(), &end);
+    if (end == text.c_str() || *end != '\0' || !(tolerance >= 0))
+      return UsageError(Cat("--tolerance needs a number, not '", text, "'"));
+  }
+  std::string errors;
+  for (size_t i = 0; i < call.arrays.size(); ++i) {
+    if (call.access[i] == Access::kIn) continue;
+    const Comparison comparison = Compare(call.arrays[i], expected[i], tolerance);
+    std::printf("%s: largest difference from the executor %.3g\n", call.names[i].c_str(), comparison.largest);
+    if (comparison.equal) continue;
+    errors += Cat(errors.empty() ? "" : "\n", "'", call.names[i], "' differs from the executor in ", comparison.differing, " of ",
+                  call.arrays[i].elements(), " elements; worst at ", comparison.worst);
+  }
+  return errors.empty() ? absl::OkStatus() : absl::FailedPreconditionError(errors);
+}
+
+absl::StatusOr<std::map<std::string, const Array*>> Outputs(const Args& args, const CallArguments& call) {
+  std::map<std::string, const Array*> outputs;
+  for (const std::string& text : args.All("--out")) {
+    TILERT_ASSIGN_OR_RETURN(const auto assignment, SplitAssignment("--out", text));
+    const auto found = std::find(call.names.begin(), call.names.end(), assignment.first);
+    if (found == call.names.end()) return UsageError(Cat("--out: the program has no tensor '", assignment.first, "'"));
+    const size_t i = static_cast<size_t>(found - call.names.begin());
+    if (call.access[i] == Access::kIn) return UsageError(Cat("--out: '", assignment.first, "' is an input"));
+    if (!outputs.emplace(assignment.second, &call.arrays[i]).second)
+      return UsageError(Cat("--out writes ", assignment.second, " twice"));
+  }
+  return outputs;
+}
+
+absl::Status Run(const Args& args) {
+  const std::string device = args.Get("--device", "cpu");
+  if (device != "cpu" && device != "cuda" && device != "sim")
+    return UsageError(Cat("--device is cpu, cuda or sim, not '", device, "'"));
+  TILERT_ASSIGN_OR_RETURN(const Target target, ChooseTarget(args));
+  TILERT_ASSIGN_OR_RETURN(const ChosenProgram chosen, ChooseProgram(args));
+  TILERT_ASSIGN_OR_RETURN(const Program program, Specialize(*chosen.program, chosen.constants));
+  TILERT_ASSIGN_OR_RETURN(CallArguments call, ReadArguments(program, args));
+  TILERT_ASSIGN_OR_RETURN(const auto outputs, Outputs(args, call));
+  const std::vector<Array> before = args.Has("--check") ? call.arrays : std::vector<Array>();
+  {
+    Progress progress;
+    progress.Show(Cat("running ", program.name));
+    if (device == "cpu") {
+      TILERT_RETURN_IF_ERROR(Execute(program, args.Has("--check"), call, call.arrays));
+    } else if (device == "cuda") {
+      TILERT_RETURN_IF_ERROR(RunOnDevice(args, chosen, call));
+    } else {
+      std::string report;
+      TILERT_RETURN_IF_ERROR(RunSimulated(program, target, args.Has("--general"), call, {}, &report));
+      std::fputs(report.c_str(), stdout);
+    }
+  }
+  if (args.Has("--check") && device != "cpu") TILERT_RETURN_IF_ERROR(Check(args, program, call, before));
+  for (size_t i = 0; i < call.arrays.size(); ++i) {
+    if (call.access[i] == Access::kIn) continue;
+    std::printf("%s: %s, %s\n", call.names[i].c_str(), Describe(call.arrays[i]).c_str(), Statistics(call.arrays[i]).c_str());
+  }
+  return StoreArrays(outputs);
+}
+
+constexpr Option kOptions[] = {
+    kEntryOption,
+    kSetOption,
+    kInOption,
+    kScalarOption,
+    {"--out", "NAME=FILE", "write an output: y.npy, or file.safetensors:tensor", true},
+    kRandomOption,
+    kSeedOption,
+    {"--dim", "NAME=N", "an extent that no input tells", true},
+    {"--device", "cpu|cuda|sim", "the executor (default), a GPU, or the lowered kernels in the simulator"},
+    {"--check", "", "compare with the executor; on cpu: report data races and unwritten reads"},
+    {"--tolerance", "X", "for --check: |d| <= X (|expected| + rms); default depends on the type"},
+    kArchOption,
+    kFamilyOption,
+    kGeneralOption,
+    {"--no-cache", "", "cuda: compile anew and keep nothing"},
+};
+
+}  // namespace
+
+const Command kRunCommand = {
+    "run",
+    "BUNDLE|SOURCE",
+    "run a program on data from files or random numbers",
+    "Outputs are filled with NaN before; a .npy file of float32 or float64 serves for bfloat16 and float8 inputs, and outputs of "
+    "these\n"
+    "types become float32 in .npy files. --arch and --general concern --device sim.",
+    kOptions,
+    "  tilert run gemm.tilert --in A=a.npy --in B=b.npy --out C=c.npy\n"
+    "  tilert run std.tilert --entry layer_norm_f32 --scalar eps=1e-5 --in X=x.npy --in W=model.safetensors:norm.weight \\\n"
+    "      --in B=model.safetensors:norm.bias --out Y=y.npy\n"
+    "  tilert run gemm.py --random --dim M=128 --dim N=128 --dim K=256 --device cuda --check\n",
+    1,
+    1,
+    Run,
+};
+
+}  // namespace tilert::tool

@@ -1,0 +1,98 @@
+#include "tools/input.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "frontend/frontend.h"
+#include "ir/flat_reader.h"
+#include "ir/limits.h"
+#include "ir/specialize.h"
+#include "ir/status_util.h"
+#include "tools/file.h"
+
+namespace tilert::tool {
+namespace {
+
+constexpr uint64_t kMaxSourceBytes = uint64_t{16} << 20;
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// "'a', 'b', 'c'".
+template <typename Range>
+std::string NamesOf(const Range& range) {
+  std::string text;
+  for (const auto& item : range) text += Cat(text.empty() ? "'" : ", '", item.name, "'");
+  return text.empty() ? "nothing" : text;
+}
+
+absl::StatusOr<Program> FromBundle(const std::string& path, const std::string& wanted) {
+  TILERT_ASSIGN_OR_RETURN(const auto file, OpenBundle(path));
+  const std::vector<Program>& programs = file->bundle.programs;
+  if (programs.empty()) return InvalidArgument(path, ": holds no program");
+  if (wanted.empty()) {
+    if (programs.size() > 1) return UsageError(Cat(path, " holds several programs; choose one by --entry: ", NamesOf(programs)));
+    return programs[0];
+  }
+  const Program* found = file->bundle.Find(wanted);
+  if (found == nullptr) return absl::NotFoundError(Cat(path, ": no program '", wanted, "'; there are ", NamesOf(programs)));
+  return *found;
+}
+
+}  // namespace
+
+bool IsSource(const std::string& path) { return path.size() > 3 && path.compare(path.size() - 3, 3, ".py") == 0; }
+
+absl::StatusOr<std::unique_ptr<BundleFile>> OpenBundle(const std::string& path) {
+  if (IsSource(path)) return UsageError(Cat(path, " is a source; make a bundle of it with `tilert compile`"));
+  auto file = std::make_unique<BundleFile>();
+  file->path = path;
+  TILERT_ASSIGN_OR_RETURN(file->bytes, ReadFile(path, kMaxBundleBytes));
+  absl::StatusOr<Bundle> bundle = ReadBundle(file->bytes);
+  if (!bundle.ok()) return absl::Status(bundle.status().code(), Cat(path, ": ", bundle.status().message()));
+  file->bundle = *std::move(bundle);
+  return file;
+}
+
+absl::StatusOr<frontend::Settings> ParseSettings(const Args& args) {
+  frontend::Settings settings;
+  for (const std::string& text : args.All("--set")) {
+    if (const absl::Status status = frontend::AddSetting(text, &settings); !status.ok())
+      return UsageError(Cat("--set: ", status.message()));
+  }
+  return settings;
+}
+
+absl::StatusOr<Program> CompileEntry(const std::string& path, const std::string& text, const std::string& wanted,
+                                     const frontend::Settings& settings) {
+  std::string entry = wanted;
+  if (entry.empty()) {
+    TILERT_ASSIGN_OR_RETURN(const auto entries, frontend::ListEntries(text, BaseName(path)));
+    if (entries.empty()) return InvalidArgument(path, ": no kernel in it (a function under @T.prim_func or @tilelang.jit)");
+    if (entries.size() > 1) return UsageError(Cat(path, " has several entries; choose one by --entry: ", NamesOf(entries)));
+    entry = entries[0].name;
+  }
+  return frontend::Compile(text, BaseName(path), entry, settings);
+}
+
+absl::StatusOr<ChosenProgram> ChooseProgram(const Args& args) {
+  const std::string &path = args.positional()[0], wanted = args.Get("--entry");
+  if (IsSource(path)) {
+    TILERT_ASSIGN_OR_RETURN(const frontend::Settings settings, ParseSettings(args));
+    TILERT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxSourceBytes));
+    TILERT_ASSIGN_OR_RETURN(Program program, CompileEntry(path, text, wanted, settings));
+    TILERT_ASSIGN_OR_RETURN(VerifiedProgram verified, Verify(std::move(program)));
+    return ChosenProgram{std::move(verified), {}};
+  }
+  TILERT_ASSIGN_OR_RETURN(auto constants, IntAssignments(args, "--set"));
+  TILERT_ASSIGN_OR_RETURN(Program program, FromBundle(path, wanted));
+  TILERT_ASSIGN_OR_RETURN(VerifiedProgram verified, Verify(std::move(program)));
+  return ChosenProgram{std::move(verified), std::move(constants)};
+}
+
+absl::StatusOr<Program> ChooseSpecialized(const Args& args) {
+  TILERT_ASSIGN_OR_RETURN(const auto dims, IntAssignments(args, "--dim"));
+  TILERT_ASSIGN_OR_RETURN(const ChosenProgram chosen, ChooseProgram(args));
+  return Specialize(*chosen.program, chosen.constants, dims);
+}
+
+}  // namespace tilert::tool
