@@ -239,6 +239,8 @@ ExprOp RelationOp(CompareOp op) {
 
 Value Context::CompareOperator(CompareOp op, const Value& a, const Value& b, SourceRange range) {
   if (a.poisoned() || b.poisoned()) return Poison{};
+  if (a.Is<Host>() && !b.is_none()) return a;
+  if (b.Is<Host>() && !a.is_none()) return b;
   if (op == CompareOp::kIn || op == CompareOp::kNotIn) {
     const auto *text = b.Object<const StringObject>(), *part = a.Object<const StringObject>();
     if (text && part) return (text->text.find(part->text) != std::string::npos) == (op == CompareOp::kIn);

@@ -31,8 +31,6 @@ constexpr Unsupported kUnsupported[] = {
     {"T.ClusterKernel", "use T.Kernel: clusters are chosen by the lowering"},
     {"T.reshape", "index the buffer with the subscripts computed from the new ones"},
     {"T.view", "index the buffer with the subscripts computed from the new ones"},
-    {"T.Layout", "leave the layout out: it is solved for; T.make_swizzled_layout(buffer) asks for a swizzle"},
-    {"T.Fragment", "leave the layout out: it is solved for"},
     {"T.gemm_sp", "use T.gemm on a dense operand"},
     {"T.im2col", "load the elements in T.Parallel"},
     {"T.c2d_im2col", "load the elements in T.Parallel"},

@@ -38,7 +38,6 @@ Value Whole(Evaluator& e, const Args& args) {
 Value Log(Evaluator& e, const Args& args) {
   const Value result = Real<std::log>(e, args);
   if (!args.Has("base") || !result.Is<double>()) return result;
-  const Val unused;
   const auto *d = args["base"].As<double>();
   const auto *i = args["base"].As<int64_t>();
   if (!d && !i) return e.Fail(args.RangeOf("base"), "the base of math.log must be a number");
@@ -47,7 +46,8 @@ Value Log(Evaluator& e, const Args& args) {
 
 Value Gcd(Evaluator& e, const Args& args) {
   const auto a = e.Int(args["a"], args.RangeOf("a"), "the argument of math.gcd"), b = e.Int(args["b"], args.RangeOf("b"), "the argument of math.gcd");
-  if (!a || !b || *a == INT64_MIN || *b == INT64_MIN) return Poison{};
+  if (!a || !b) return Poison{};
+  if (*a == INT64_MIN || *b == INT64_MIN) return e.Fail(args.range(), "the result does not fit 64 bits");
   return std::gcd(*a, *b);
 }
 

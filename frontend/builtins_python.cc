@@ -89,8 +89,9 @@ Value Extreme(Evaluator& e, const Args& args, ast::CompareOp better, ExprOp op) 
       continue;
     }
     const Value wins = e.CompareOperator(better, values[i], best, args.range());
-    if (wins.poisoned()) return wins;
-    if (*wins.As<bool>()) best = values[i];
+    const auto* is_better = wins.As<bool>();
+    if (is_better == nullptr) return wins;  // an error, or a value of the host program
+    if (*is_better) best = values[i];
   }
   return best;
 }
@@ -200,7 +201,8 @@ Value Sorted(Evaluator& e, const Args& args) {
   for (size_t i = 1; i < items->size(); ++i) {
     for (size_t j = i; j > 0; --j) {
       const Value less = e.CompareOperator(ast::CompareOp::kLt, (*items)[j], (*items)[j - 1], args.range());
-      if (!less.As<bool>()) return Poison{};
+      if (less.Is<Val>()) return e.Fail(args.range(), "values that are known only at run time cannot be sorted");
+      if (!less.As<bool>()) return less;
       if (!*less.As<bool>()) break;
       std::swap((*items)[j], (*items)[j - 1]);
     }

@@ -152,6 +152,11 @@ std::optional<bool> Context::Truth(const Value& value, SourceRange range) {
   if (const auto* dict = value.Object<DictObject>()) return !dict->items.empty();
   if (IsSymbolic(value) || value.poisoned()) return std::nullopt;
   if (value.Is<DType>() || value.Object<const FunctionObject>()) return true;
+  if (const auto* host = value.As<Host>()) {
+    Fail(range, absl::StrCat("this condition asks the host program ('", *host->what, "'), which does not run here"),
+         "write the value itself, or make it a parameter");
+    return std::nullopt;
+  }
   Wrong(value, range, "a condition", "True or False");
   return std::nullopt;
 }
@@ -163,9 +168,9 @@ std::optional<std::vector<Value>> Context::Items(const Value& value, SourceRange
     for (const auto& [key, item] : dict->items) keys.push_back(key);
     return keys;
   }
-  if (const auto* string = value.Object<const StringObject>()) {
+  if (value.Object<const StringObject>() || value.Is<DType>()) {
     std::vector<Value> letters;
-    for (char c : string->text) letters.push_back(Text(std::string(1, c)));
+    for (char c : ToText(value)) letters.push_back(Text(std::string(1, c)));
     return letters;
   }
   if (const auto* loop = value.Object<const LoopObject>(); loop && loop->kind == LoopObject::Kind::kRange) {

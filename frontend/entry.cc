@@ -96,6 +96,16 @@ bool IsTensorAnnotation(const Value& value) {
 // The first of the configurations of @autotune, as a dict; none if there is no decorator.
 Value Interpreter::FirstConfig(const FunctionObject& function) {
   if (function.configs == nullptr) return Value();
+  // What asks the host program for its device has no answer here; then the parameters want settings.
+  const Diagnostics before = *diagnostics_;
+  const Value config = EvalFirstConfig(function);
+  if (diagnostics_->error_count() == before.error_count()) return config;
+  *diagnostics_ = before;
+  stopped_ = false;
+  return Value();
+}
+
+Value Interpreter::EvalFirstConfig(const FunctionObject& function) {
   Value configs = Eval(function.configs);
   if (const auto* maker = configs.Object<const FunctionObject>()) configs = CallValue(maker, {}, function.configs->range);
   const auto* list = configs.Object<SequenceObject>();
@@ -104,8 +114,6 @@ Value Interpreter::FirstConfig(const FunctionObject& function) {
 
 // What the function gets for a parameter: a setting, its description as a tensor, a configuration, its default.
 Value Interpreter::Argument(const FunctionObject& function, size_t index, const Value& config) {
-  static const std::string kWhy = "is a tensor that has not been described";
-  static const std::string kHint = "write `name: T.Tensor((M, N), dtype)` at the beginning of the function";
   const ast::Param& param = (*function.params)[index];
   if (const Setting* setting = FindSetting(param.name)) return SettingValue(param.name, *setting);
   if (param.kind == ast::ParamKind::kVarArgs) return Tuple({});
@@ -127,7 +135,9 @@ Value Interpreter::Argument(const FunctionObject& function, size_t index, const 
                 absl::StrCat("fix it with --set ", param.name, "=128, or --set ", param.name, "=dyn for an extent that is known at launch"));
   }
   tensor_positions_[param.name] = index;
-  return Unset{&kWhy, &kHint};
+  return Unset{Intern(absl::StrCat("has no value here: it is a parameter of ", function.name)),
+               Intern(absl::StrCat("fix it with --set ", param.name, "=128 or ", param.name, "=dyn, or describe it as a tensor: ", param.name,
+                                   ": T.Tensor((M, N), dtype)"))};
 }
 
 bool Interpreter::CompileFunction(const FunctionObject& function) {

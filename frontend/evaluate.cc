@@ -130,7 +130,7 @@ Value Evaluator::EvalCompare(const ast::Compare& node, SourceRange range) {
   for (size_t i = 0; i < node.ops.size(); ++i) {
     const Value right = Eval(node.rights[i]);
     const Value link = CompareOperator(node.ops[i], left, right, range);
-    if (link.poisoned()) return link;
+    if (link.poisoned() || link.Is<Host>()) return link;
     if (const auto* known = link.As<bool>()) {
       if (!*known) return link;
     } else if (const auto* sofar = result.As<Val>()) {

@@ -135,8 +135,7 @@ std::string FormatNumber(const Value& value, const std::string& spec) {
   if (const auto* i = value.As<int64_t>(); i && (kind == 'd' || kind == 'x')) {
     text = kind == 'd' ? absl::StrCat(*i) : absl::StrFormat("%x", *i);
   } else {
-    const auto *d = value.As<double>(), *unused = d;
-    (void)unused;
+    const auto* d = value.As<double>();
     const auto* whole = value.As<int64_t>();
     const double number = d ? *d : whole ? static_cast<double>(*whole) : 0;
     if (!d && !whole) return "";

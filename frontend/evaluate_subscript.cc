@@ -6,6 +6,11 @@
 #include "ir/status_util.h"
 
 namespace tilert::frontend {
+namespace {
+
+bool NamesType(const Value& value) { return value.Is<DType>() || value.Object<const StringObject>(); }
+
+}  // namespace
 
 Value Evaluator::EvalSubscript(const ast::Subscript& node, SourceRange range) {
   const Value object = Eval(node.value);
@@ -19,7 +24,7 @@ Value Evaluator::EvalSubscript(const ast::Subscript& node, SourceRange range) {
     // T.Tensor[[M, K], dtype] means T.Tensor([M, K], dtype); T.Tensor[M, K] gives the shape alone.
     CallArgs args;
     const auto* items = index.Object<SequenceObject>();
-    const bool separate = items && !items->items.empty() && items->items[0].Object<SequenceObject>();
+    const bool separate = items && !items->items.empty() && (items->items[0].Object<SequenceObject>() || NamesType(items->items.back()));
     args.positional = separate ? items->items : std::vector<Value>{index};
     args.ranges.assign(args.positional.size(), node.index->range);
     return InvokeBuiltin(*builtin, std::move(args), range);
@@ -148,13 +153,16 @@ bool HasMethods(const Value& value) {
 Value Evaluator::Attribute(const Value& object, const std::string& name, SourceRange range, SourceRange name_range) {
   if (object.poisoned()) return object;
   if (const auto* space = object.As<Namespace>()) return Member(absl::StrCat(*space->path, ".", name), range);
+  if (const auto* host = object.As<Host>(); host && host->what->rfind("tilelang.", 0) == 0) return Member(absl::StrCat(*host->what, ".", name), range);
   if (const auto* host = object.As<Host>()) return Host{Intern(absl::StrCat(*host->what, ".", name))};
   if (const auto* builtin = object.Object<const Builtin>()) return Member(Cat(builtin->path, ".", name), range);
   if (HasMethods(object)) return static_cast<const Method*>(New(Method{object, name}));
-  if (name == "astype" && IsNumber(object)) return static_cast<const Method*>(New(Method{object, name}));
+  if ((name == "astype" && IsNumber(object)) || (name == "bit_length" && object.Is<int64_t>())) return static_cast<const Method*>(New(Method{object, name}));
   if (const auto* type = object.As<DType>()) {
     if (name == "bits") return int64_t{DTypeBits(*type)};
     if (name == "bytes" || name == "itemsize") return int64_t{DTypeBytes(*type)};
+    // A dtype is also the string of its name.
+    return static_cast<const Method*>(New(Method{Text(std::string(DTypeName(*type))), name}));
   }
   const auto* region = object.Object<const BufferRegion>();
   const auto* buf = object.As<Buf>() ? object.As<Buf>() : region ? &region->buffer : nullptr;

@@ -13,12 +13,15 @@ namespace {
 // Offsets are 32 bits; a source this long is a mistake.
 constexpr size_t kMaxSource = 16u << 20;
 
-// The last part of `T.prim_func`, `tilelang.jit(...)`, `jit`.
+// The last part of `T.prim_func`, `tilelang.jit(...)`, `jit`; "" if it is another package's.
 std::string DecoratorName(ast::ExprPtr decorator) {
   if (const auto* call = decorator->As<ast::Call>()) decorator = call->callee;
-  if (const auto* attribute = decorator->As<ast::Attribute>()) return attribute->name;
-  const auto* name = decorator->As<ast::Name>();
-  return name ? name->id : "";
+  const auto* attribute = decorator->As<ast::Attribute>();
+  ast::ExprPtr root = decorator;
+  while (const auto* outer = root->As<ast::Attribute>()) root = outer->value;
+  const auto* name = root->As<ast::Name>();
+  if (name == nullptr || name->id == "triton") return "";
+  return attribute ? attribute->name : name->id;
 }
 
 bool HasDecorator(const ast::FunctionDef& function, std::string_view wanted) {

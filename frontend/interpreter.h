@@ -73,6 +73,7 @@ class Interpreter : public Evaluator {
   void DeclareModuleSymbols();
   Value Argument(const FunctionObject& function, size_t index, const Value& config);
   Value FirstConfig(const FunctionObject& function);
+  Value EvalFirstConfig(const FunctionObject& function);
   Value DeclareParam(const std::string& name, const Value& annotation, SourceRange range, size_t position);
   Value DeclareTensor(const std::string& name, const TensorSpec& spec, SourceRange range, size_t position);
   bool TracePrimFunc(const FunctionObject& function);

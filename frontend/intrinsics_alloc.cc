@@ -65,6 +65,9 @@ constexpr std::string_view kSwizzled = "layout.swizzled", kRowMajor = "layout.ro
 Value SwizzledLayout(Evaluator& e, const Args&) { return Symbol{e.Intern(std::string(kSwizzled))}; }
 Value RowMajorLayout(Evaluator& e, const Args&) { return Symbol{e.Intern(std::string(kRowMajor))}; }
 
+// T.Layout(shape, function) and T.Fragment(...): described, but only passed on to T.annotate_layout.
+Value OwnLayout(Evaluator& e, const Args&) { return Symbol{e.Intern("layout.own")}; }
+
 Value AnnotateLayout(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
   const auto* map = args["layouts"].Object<DictObject>();
@@ -74,7 +77,12 @@ Value AnnotateLayout(Evaluator& e, const Args& args) {
     const auto* symbol = layout.As<Symbol>();
     if (buffer == nullptr) return e.Fail(args.range(), Cat("a layout belongs to a buffer, not to ", Describe(key)));
     if (symbol == nullptr || (*symbol->path != kSwizzled && *symbol->path != kRowMajor)) {
-      return e.Fail(args.range(), "a layout of one's own is not supported yet", "leave it out: layouts are solved for; T.make_swizzled_layout(buffer) asks for a swizzle");
+      // How a tensor lies in memory is part of its meaning; on the chip it is a question of speed alone, which the lowering answers.
+      if (buffer->buffer().scope == Scope::kGlobal) {
+        return e.Fail(args.range(), Cat("a layout of one's own for the tensor '", buffer->buffer().name, "' is not supported"), "compute the subscripts");
+      }
+      e.diagnostics().Warning(args.range(), Cat("the layout of '", buffer->buffer().name, "' is left to the lowering"));
+      continue;
     }
     const auto kind = *symbol->path == kSwizzled ? AnnotationKind::kLayoutSwizzled : AnnotationKind::kLayoutRowMajor;
     e.builder().Add(Annotate{kind, buffer->id(), {}, ""});
@@ -100,7 +108,8 @@ Value UseSwizzle(Evaluator& e, const Args& args) {
   const auto enable = args.Has("enable") ? e.Truth(args["enable"], args.RangeOf("enable")) : std::optional<bool>(true);
   const Val panel = e.Number(args["panel_size"], args.RangeOf("panel_size"), "panel_size");
   const auto order = args.Has("order") ? e.String(args["order"], args.RangeOf("order"), "order") : std::string("row");
-  if (!enable || !panel || !order || !*enable) return Poison{};
+  if (!enable || !panel || !order) return Poison{};
+  if (!*enable) return NoneValue{};
   if (*order != "row" && *order != "col" && *order != "column") {
     return e.Fail(args.RangeOf("order"), Cat("'", *order, "' is no order"), "write \"row\" or \"column\"");
   }
@@ -131,7 +140,9 @@ absl::Span<const Builtin> AllocIntrinsics() {
       {"T.make_quarter_bank_swizzled_layout", "buffer", SwizzledLayout},
       {"T.make_row_major_layout", "buffer", RowMajorLayout},
       {"T.make_linear_layout", "buffer", RowMajorLayout},
-      {"T.annotate_layout", "layouts", AnnotateLayout},
+      {"T.Layout", "* **", OwnLayout},
+      {"T.Fragment", "* **", OwnLayout},
+      {"T.annotate_layout", "layouts allow_reannotation? allow_buffer_region?", AnnotateLayout},
       {"T.annotate_safe_value", "values", AnnotateSafeValue},
       {"T.use_swizzle", "panel_size order? enable?", UseSwizzle},
       {"T.disable_warp_specialized", "", NoWarpSpecialization},

@@ -170,6 +170,12 @@ Value AsType(Evaluator& e, const Args& args) {
   return type ? Value(*type) : Value(Poison{});
 }
 
+Value Fp8Type(Evaluator& e, const Args& args) {
+  const auto format = args.Has("format") ? e.String(args["format"], args.range(), "the format") : std::string("e4m3");
+  if (!format) return Poison{};
+  return *format == "e5m2" ? DType::kFloat8E5M2 : DType::kFloat8E4M3;
+}
+
 }  // namespace
 
 absl::Span<const Builtin> LaunchIntrinsics() {
@@ -191,6 +197,7 @@ absl::Span<const Builtin> LaunchIntrinsics() {
       {"T.prim_func", "* **", Same},
       {"T.macro", "* **", Same},
       {"T.dtype", "name", AsType},
+      {"T.determine_fp8_type", "format?", Fp8Type},
   };
   return kBuiltins;
 }

@@ -67,7 +67,8 @@ Value Extents(Evaluator& e, const Args& args) {
   if (loop.extents.empty()) return e.Fail(args.range(), Cat(args.builtin().path, " needs an extent"));
   if (args.Has("coalesced_width")) {
     const auto width = e.Int(args["coalesced_width"], args.RangeOf("coalesced_width"), "coalesced_width");
-    if (!width || *width < 0 || *width > 1024) return Poison{};
+    if (!width) return Poison{};
+    if (*width < 0 || *width > 1024) return e.Fail(args.RangeOf("coalesced_width"), Cat("coalesced_width counts elements, 1 to 1024, not ", *width));
     loop.coalesced_width = static_cast<uint32_t>(*width);
   }
   return Loop(e, std::move(loop));
@@ -87,6 +88,8 @@ absl::Span<const Builtin> LoopIntrinsics() {
       {"T.Persistent", "start stop? step? group_size?", Counted<ForKind::kPersistent>},
       {"T.Pipelined", "start stop? num_stages? order? stage? sync? group? annotations? | step?", Pipelined},
       {"T.Parallel", "* coalesced_width? loop_layout? prefer_async? annotations?", Extents<LoopObject::Kind::kParallel>},
+      {"T.parallel", "* coalesced_width? loop_layout? prefer_async? annotations?", Extents<LoopObject::Kind::kParallel>},
+      {"T.pipelined", "start stop? num_stages? order? stage? sync? group? annotations? | step?", Pipelined},
       {"T.grid", "*", Extents<LoopObject::Kind::kGrid>},
   };
   return kBuiltins;

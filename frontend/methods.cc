@@ -25,6 +25,9 @@ Result OnString(Context& context, const std::string& text, const std::string& na
   if (name == "lower" && args.empty()) return context.Text(absl::AsciiStrToLower(text));
   if (name == "upper" && args.empty()) return context.Text(absl::AsciiStrToUpper(text));
   if (name == "strip" && args.empty()) return context.Text(std::string(absl::StripAsciiWhitespace(text)));
+  if (name == "isdigit" && args.empty()) {
+    return Value(!text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }));
+  }
   if (name == "startswith" && args.size() == 1 && string(0)) return Value(text.rfind(*string(0), 0) == 0);
   if (name == "endswith" && args.size() == 1 && string(0)) {
     const std::string& end = *string(0);
@@ -127,6 +130,10 @@ Value Evaluator::InvokeMethod(const Method& method, const CallArgs& args, Source
     return type ? InvokeDType(*type, CallArgs{{self}, {range}, {}, false}, range) : Value(Poison{});
   }
   Result result;
+  if (const auto* number = self.As<int64_t>(); number && method.name == "bit_length" && args.positional.empty()) {
+    const uint64_t magnitude = *number < 0 ? -static_cast<uint64_t>(*number) : static_cast<uint64_t>(*number);
+    return int64_t{64 - (magnitude == 0 ? 64 : __builtin_clzll(magnitude))};
+  }
   if (args.named.empty()) {
     if (const auto* text = self.Object<const StringObject>()) result = OnString(*this, text->text, method.name, args.positional);
     if (auto* sequence = self.Object<SequenceObject>()) result = OnSequence(*this, sequence, method.name, args.positional);

@@ -179,7 +179,8 @@ Value Evaluator::ImportedValue(const ast::Import& node, const std::string& name)
     std::string path = node.is_from ? absl::StrCat(node.from, ".", imported.path) : imported.path;
     if (!node.is_from && imported.alias.empty()) path = path.substr(0, path.find('.'));
     if (path == "tilelang" || IsKnownModule(path)) return Namespace{Intern(path)};
-    if (path == "tilelang.language") return Namespace{Intern("T")};
+    if (path == "tilelang.layout.Layout" || path == "tilelang.layout.Fragment") return FindBuiltin("T." + LastPart(path));
+  if (path == "tilelang.language") return Namespace{Intern("T")};
     if (StartsWith(path, "tilelang.language.")) return Member("T." + LastPart(path), {});
     if (StartsWith(path, "tilelang.") || IsKnownModule(path.substr(0, path.find('.')))) return Member(path, {});
     return Host{Intern(path)};

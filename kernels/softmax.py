@@ -45,12 +45,14 @@ def softmax(X, block_M=1, block_N=4096, threads=256, dtype=T.float16):
             for i in T.Parallel(block_M):
                 total[i] = total[i] * T.exp2(before[i] - largest[i]) + chunk_total[i]
 
+        for i in T.Parallel(block_M):
+            total[i] = 1.0 / total[i]
         for i, j in T.Parallel(block_M, block_N):
-            tile[i, j] = T.exp2(first[i, j] - largest[i]) / total[i]
+            tile[i, j] = T.exp2(first[i, j] - largest[i]) * total[i]
         T.copy(tile, Y[bx * block_M, 0])
         for c in T.serial(1, chunks):
             T.copy(X[bx * block_M, c * block_N], tile)
             for i, j in T.Parallel(block_M, block_N):
-                tile[i, j] = T.exp2(T.cast(tile[i, j], T.float32) * log2_e - largest[i]) / total[i]
+                tile[i, j] = T.exp2(T.cast(tile[i, j], T.float32) * log2_e - largest[i]) * total[i]
             T.copy(tile, Y[bx * block_M, c * block_N])
     return Y
