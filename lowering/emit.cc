@@ -55,7 +55,7 @@ void EmitBlockVars(EmitContext& c) {
     names.push_back(c.names.Fresh(k.vars[k.block_vars[d]].name));
     var.name = names.back();
     const int64_t last = std::min<int64_t>(c.ranges.Of(k.grid[d]).hi, INT32_MAX) - 1;
-    c.ranges.Bind(k.block_vars[d], {0, std::max<int64_t>(last, 0), 1});
+    c.ranges.Bind(k.block_vars[d], {0, std::max<int64_t>(last, 0), 1}, k.grid[d]);
   }
   if (names.size() == 1) return c.out.Optional(names[0], Cat("const int ", names[0], " = blockIdx.x;"));
   const auto extent = [&c, &k](size_t d) { return Cat("(u32)", EmitInt(c, k.grid[d]).In(CText::kUnary)); };

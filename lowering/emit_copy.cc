@@ -64,6 +64,12 @@ class Side {
     if (buffer_.space == kir::Space::kShared) return Cat("*", SharedPointer(buffer_.dtype, SharedOffsetOf(at)).text);
     return Cat(name_, "[", GlobalOffset(c_, buffer_, at).text, "]");
   }
+  // As Pointer, for an address that loop counters are part of: an unsigned offset is not taken apart into 64-bit sums.
+  std::string LoopPointer(absl::Span<const Coordinate> at) const {
+    const CText offset = GlobalOffset(c_, buffer_, at);
+    if (!c_.kernel.index32 || offset.precedence == CText::kPrimary) return Pointer(at);
+    return Cat(name_, " + (u32)(", offset.text, ")");
+  }
   // The first element of a vector: in memory as a pointer to elements, in registers as one to words.
   std::string Pointer(absl::Span<const Coordinate> at) const {
     if (buffer_.space == kir::Space::kShared) return SharedPointer(buffer_.dtype, SharedOffsetOf(at)).text;
@@ -86,7 +92,7 @@ class Side {
     CText all{""};
     for (size_t i = 0; i < at.size(); ++i) {
       if (access_.inside[i + skip_] || !in_memory() || (i + 1 == at.size() && Ragged(at))) continue;
-      all = And(all, InsideDim(c_, buffer_, i, at[i], {}));
+      all = And(all, InsideDim(c_, buffer_, i, at[i], access_.follows[i + skip_] < 0 ? access_.start[i + skip_] : Expr{}));
     }
     return all;
   }
@@ -389,7 +395,7 @@ class Copier {
     }
     const CText writes = Guard(dst_, to);
     c_.out.Line(Cat(writes.text.empty() ? "" : Cat("if (", writes.text, ") "), "cp_async<", bytes, ">(smem_base + ",
-                    dst_.SharedOffsetOf(to).In(CText::kSum), ", ", src_.Pointer(from), size, ");"));
+                    dst_.SharedOffsetOf(to).In(CText::kSum), ", ", src_.LoopPointer(from), size, ");"));
   }
 
   EmitContext& c_;

@@ -59,7 +59,7 @@ void Emit(EmitContext& c, const kir::For& s) {
   // The end is not reached, from whichever side the loop comes.
   if (step.lo > 0) values = {begin.lo, std::max(begin.lo, end.hi - 1), std::min(begin.align, step.align)};
   if (step.hi < 0) values = {std::min(begin.hi, end.lo + 1), begin.hi, 1};
-  c.ranges.Bind(s.var, values);
+  c.ranges.Bind(s.var, values, step.lo > 0 ? s.end : Expr{});
   c.names.Open();
   var.name = c.names.Fresh(c.kernel.vars[s.var].name);
   if (s.unroll == kir::Unroll::kFull) {

@@ -52,7 +52,7 @@ kir::TileAccess PlanBuilder::WholeAccess(BufferId kernel_buffer, size_t rank) {
 int64_t PlanBuilder::MemoryWidth(const kir::TileAccess& access, size_t rank) const {
   const kir::Buffer& buffer = k_.buffers[access.buffer];
   const int64_t bytes = DTypeBytes(buffer.dtype);
-  if (buffer.space == kir::Space::kRegister) return kVectorBytes / bytes;
+  if (buffer.space == kir::Space::kRegister) return kVectorBytes;
   if (access.start.empty() || rank == 0 || access.follows.back() != static_cast<int>(rank) - 1) return 1;
   int64_t aligned = kVectorBytes;
   if (buffer.space == kir::Space::kGlobal) {

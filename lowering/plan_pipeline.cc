@@ -121,6 +121,8 @@ void PlanBuilder::WaitForGroup(const std::vector<Producer>& producers, size_t gr
   }
   for (BufferId id : outstanding_) wait.retires.push_back({id, Int(0)});  // older than any group of the pipeline
   Emit(std::move(wait));
+  // One barrier here publishes the group and frees the version that is filled next; left to first use it would stand in inner loops.
+  Emit(kir::BarSync{});
 }
 
 absl::Status PlanBuilder::EmitPipelined(const For& loop, std::vector<Producer> producers) {

@@ -86,9 +86,10 @@ Range Sum(const Range& a, const Range& b) {
 
 Range Union(const Range& a, const Range& b) { return {std::min(a.lo, b.lo), std::max(a.hi, b.hi), std::min(a.align, b.align)}; }
 
-void Ranges::Bind(VarId var, const Range& range) {
+void Ranges::Bind(VarId var, const Range& range, Expr below) {
   vars_[var] = range;
   bound_[var] = true;
+  below_[var] = below && !HasLoad(kernel_.exprs, below) ? below : Expr{};
   memo_.clear();
 }
 
@@ -162,6 +163,7 @@ Ranges::Assume::~Assume() { ranges_.facts_.resize(facts_); }
 bool Ranges::ProveLess(Expr a, Expr b) const {
   const Range range_a = Of(a), range_b = Of(b);
   if (range_a.hi < range_b.lo) return true;
+  if (const ExprNode& node = kernel_.exprs[a]; node.op == ExprOp::kVar && below_[node.i] == b && b) return true;
   return std::any_of(facts_.begin(), facts_.end(), [&](Expr fact) {
     const ExprNode& node = kernel_.exprs[fact];
     if (node.op == ExprOp::kLt) return node.args[0] == a && (node.args[1] == b || Of(node.args[1]).hi <= range_b.lo);

@@ -72,13 +72,13 @@ template <class T, class V> DEV Value<T> cast(V x) {
 // kCount consecutive elements of register arrays: d = s, converted.
 template <class D, class S, int kCount> DEV void convert(Reg<D>* d, const Reg<S>* s) {
   if constexpr (kSame<D, S>) {
-#pragma unroll
+UNROLL
     for (int i = 0; i < (kCount + Packed<D>::kEach - 1) / Packed<D>::kEach; ++i) d[i] = s[i];
   } else if constexpr (Packed<D>::kEach == 2 && kCount % 2 == 0) {
-#pragma unroll
+UNROLL
     for (int i = 0; i < kCount; i += 2) d[i / 2] = pair<D>(cast<D>(get<S>(s, i)), cast<D>(get<S>(s, i + 1)));
   } else {
-#pragma unroll
+UNROLL
     for (int i = 0; i < kCount; ++i) set<D>(d, i, cast<D>(get<S>(s, i)));
   }
 }

@@ -39,7 +39,7 @@ template <class T, int kCount> DEV void store(T* p, const Reg<T>* r) {
 }
 
 template <class T, int kCount> DEV void fill(Reg<T>* r, Value<T> x) {
-#pragma unroll
+UNROLL
   for (int i = 0; i < kCount; ++i) set<T>(r, i, x);
 }
 // All or nothing: `other` where not `inside`.
@@ -51,7 +51,7 @@ template <class T, int kCount, bool kConst = false> DEV void load_first(int n, R
   if (n >= kCount) {
     load<T, kCount, kConst>(r, p);
   } else {
-#pragma unroll
+UNROLL
     for (int i = 0; i < kCount; ++i) set<T>(r, i, i < n ? value(p[i]) : other);
   }
 }
@@ -59,7 +59,7 @@ template <class T, int kCount> DEV void store_first(int n, T* p, const Reg<T>* r
   if (n >= kCount) {
     store<T, kCount>(p, r);
   } else {
-#pragma unroll
+UNROLL
     for (int i = 0; i < kCount; ++i) if (i < n) put(p[i], get<T>(r, i));
   }
 }

@@ -1,5 +1,6 @@
 // Element types. 8- and 16-bit floats are containers of bits: arithmetic on them is done in float and rounded.
 #define DEV __device__ __forceinline__
+#define UNROLL _Pragma("unroll")
 using i8 = signed char;
 using u8 = unsigned char;
 using i16 = short;
