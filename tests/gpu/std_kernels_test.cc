@@ -1,0 +1,220 @@
+// Every standard kernel on the GPU against the executor: all entries, edge extents, random data, poisoned outputs, both classes of
+// arguments. Where there is no GPU the tests are skipped. $TILERT_FAMILY chooses the lowering ("ampere").
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+
+#include "gtest/gtest.h"
+#include "ir/executor.h"
+#include "ir/numeric.h"
+#include "ir/specialize.h"
+#include "tests/gpu/std_bundle.h"
+#include "tools/device.h"
+
+namespace tilert::gpu {
+namespace {
+
+using Dims = std::map<std::string, int64_t>;
+
+std::vector<double> Numbers(const tool::Array& array) {
+  std::vector<Value> values(array.elements());
+  LoadRow(array.dtype, array.bytes.data(), 1, array.elements(), values.data());
+  std::vector<double> numbers;
+  for (const Value& v : values) numbers.push_back(IsFloat(array.dtype) ? v.f : static_cast<double>(v.i));
+  return numbers;
+}
+
+void SetNumbers(const std::vector<double>& numbers, tool::Array* array) {
+  std::vector<Value> values(numbers.size());
+  for (size_t i = 0; i < numbers.size(); ++i) values[i].f = RoundToType(array->dtype, numbers[i]);
+  StoreRow(array->dtype, values.data(), static_cast<int64_t>(numbers.size()), array->bytes.data(), 1);
+}
+
+double Epsilon(DType type) { return type == DType::kBFloat16 ? 0x1p-8 : type == DType::kFloat16 ? 0x1p-11 : 0x1p-22; }
+
+// How far a result may be off: epsilon of the output's type · |expected| + scale · magnitude, element by element.
+struct Bound {
+  double scale = 0;                 // 0: the result must be exact
+  std::vector<double> magnitude;    // Σ|a||b| and the like
+};
+
+class StdKernels : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    RuntimeOptions options;
+    const char* family = std::getenv("TILERT_FAMILY");
+    options.family = family == nullptr ? "auto" : family;
+    auto device = tool::Device::Open(std::move(options));
+    if (device.ok()) {
+      device_ = device->release();
+    } else {
+      reason_ = new std::string(device.status().ToString());
+    }
+    auto file = OpenStd();
+    if (file.ok()) file_ = file->release();
+  }
+  void SetUp() override {
+    if (device_ == nullptr) GTEST_SKIP() << *reason_;
+    ASSERT_NE(file_, nullptr) << "std.tilert was not found";
+  }
+
+  static absl::Status Expected(const Program& program, tool::CallArguments& call) {
+    const auto specialised = Specialize(program, {});
+    if (!specialised.ok()) return specialised.status();
+    return Execute(*specialised, call.Tensors(), call.scalars);
+  }
+
+  // Runs `entry` on the device and on the executor. `magnitude_of`, if given, makes the bound from the executor's result on the absolute inputs.
+  void Check(const std::string& entry, const Dims& dims, double scale, bool integers = false) {
+    SCOPED_TRACE(testing::Message() << entry << " " << testing::PrintToString(dims) << (integers ? " integers" : ""));
+    const auto program = FindProgram(*file_, entry);
+    ASSERT_TRUE(program.ok()) << program.status();
+    auto call = MakeArguments(*program, dims, ++seed_);
+    ASSERT_TRUE(call.ok()) << call.status();
+    if (integers) MakeIntegers(*call);
+    tool::CallArguments expected = *call, sizes = *call;
+    ASSERT_TRUE(Expected(*program, expected).ok());
+    if (scale > 0) {
+      for (size_t i = 0; i < sizes.arrays.size(); ++i) {
+        if (sizes.access[i] == Access::kOut) continue;
+        std::vector<double> values = Numbers(sizes.arrays[i]);
+        for (double& v : values) v = std::fabs(v);
+        SetNumbers(values, &sizes.arrays[i]);
+      }
+      ASSERT_TRUE(Expected(*program, sizes).ok());
+    }
+    const auto run = tool::DeviceCall::Make(*device_, *program, {}, *call);
+    ASSERT_TRUE(run.ok()) << run.status();
+    const absl::Status launched = (*run)->Launch();
+    ASSERT_TRUE(launched.ok()) << launched;
+    const absl::Status finished = (*run)->Finish(*call);
+    ASSERT_TRUE(finished.ok()) << finished;
+    for (size_t i = 0; i < call->arrays.size(); ++i) {
+      if (call->access[i] == Access::kIn) continue;
+      Compare(call->arrays[i], expected.arrays[i], sizes.arrays[i], integers ? 0 : scale);
+    }
+  }
+
+  static void Compare(const tool::Array& got, const tool::Array& want, const tool::Array& sizes, double scale) {
+    const std::vector<double> a = Numbers(got), b = Numbers(want), m = Numbers(sizes);
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+      const double bound = scale == 0 ? 0 : Epsilon(got.dtype) * std::fabs(b[i]) + scale * (std::isfinite(m[i]) ? std::fabs(m[i]) : 0);
+      ASSERT_LE(std::fabs(a[i] - b[i]), bound) << "element " << i << " of " << a.size() << ": " << a[i] << " instead of " << b[i];
+    }
+  }
+
+  // Integers small enough that every sum is exact in every type.
+  static void MakeIntegers(tool::CallArguments& call) {
+    for (size_t i = 0; i < call.arrays.size(); ++i) {
+      if (call.access[i] == Access::kOut) continue;
+      std::vector<double> values = Numbers(call.arrays[i]);
+      for (double& v : values) v = std::clamp(std::round(v), -1.0, 1.0);
+      SetNumbers(values, &call.arrays[i]);
+    }
+  }
+
+  static tool::Device* device_;
+  static std::string* reason_;
+  static tool::BundleFile* file_;
+  static uint64_t seed_;
+};
+tool::Device* StdKernels::device_ = nullptr;
+std::string* StdKernels::reason_ = nullptr;
+tool::BundleFile* StdKernels::file_ = nullptr;
+uint64_t StdKernels::seed_ = 0;
+
+const char* const kTypes16[] = {"f16", "bf16"};
+const char* const kTypes[] = {"f16", "bf16", "f32"};
+
+TEST_F(StdKernels, Add) {
+  for (const char* type : kTypes) {
+    for (int64_t n : {0, 1, 7, 2047, 2048, 2049, 4096, 10007, 1 << 20}) Check(std::string("add_") + type, {{"N", n}}, 0);
+  }
+}
+
+TEST_F(StdKernels, Transpose) {
+  for (const char* type : kTypes) {
+    for (int64_t m : {0, 1, 63, 64, 65, 128, 257}) {
+      for (int64_t n : {0, 1, 31, 64, 72, 131}) Check(std::string("transpose_") + type, {{"M", m}, {"N", n}}, 0);
+    }
+  }
+}
+
+TEST_F(StdKernels, Gemm) {
+  const int64_t shapes[][3] = {{0, 64, 64}, {64, 0, 64}, {64, 64, 0}, {1, 1, 1}, {127, 128, 32}, {128, 127, 31}, {129, 129, 33}, {128, 128, 32},
+                               {128, 256, 64}, {256, 128, 96}, {16, 24, 8}, {131, 67, 257}, {255, 264, 136}, {512, 384, 200}};
+  for (const char* type : kTypes16) {
+    for (const char* order : {"nn", "nt", "tn", "tt"}) {
+      for (const auto& [m, n, k] : shapes) {
+        const Dims dims = {{"M", m}, {"N", n}, {"K", k}};
+        const std::string entry = std::string("gemm_") + order + "_" + type;
+        Check(entry, dims, 4.0 * static_cast<double>(k + 1) * 0x1p-24);
+        Check(entry, dims, 0, true);
+      }
+    }
+  }
+}
+
+TEST_F(StdKernels, Gemv) {
+  for (const char* type : kTypes) {
+    for (int64_t n : {0, 1, 7, 8, 9, 131}) {
+      for (int64_t k : {0, 1, 511, 512, 513, 4096, 1031}) {
+        Check(std::string("gemv_") + type, {{"N", n}, {"K", k}}, 4.0 * static_cast<double>(k + 1) * 0x1p-24);
+      }
+    }
+  }
+}
+
+TEST_F(StdKernels, Rows) {
+  for (const char* type : kTypes) {
+    for (int64_t m : {0, 1, 3}) {
+      for (int64_t n : {1, 2, 31, 127, 1000, 4095, 4096, 4097, 8192, 8200, 20011}) {
+        const Dims dims = {{"M", m}, {"N", n}};
+        Check(std::string("rms_norm_") + type, dims, 0x1p-18);
+        Check(std::string("softmax_") + type, dims, 0x1p-18);
+        Check(std::string("layer_norm_") + type, dims, 0x1p-14);
+      }
+    }
+  }
+}
+
+TEST_F(StdKernels, Attention) {
+  struct Shape { int64_t batch, q, kv, heads, heads_kv; };
+  const Shape shapes[] = {{1, 1, 1, 1, 1}, {2, 64, 64, 4, 2}, {1, 127, 127, 2, 1}, {1, 128, 128, 2, 2}, {1, 129, 200, 3, 1}, {1, 300, 65, 2, 1}, {1, 257, 513, 4, 4}, {0, 8, 8, 1, 1}};
+  for (const char* type : kTypes16) {
+    for (const char* head : {"d64", "d128"}) {
+      for (const char* mask : {"", "causal_"}) {
+        for (const Shape& s : shapes) {
+          const Dims dims = {{"batch", s.batch}, {"seq_q", s.q}, {"seq_kv", s.kv}, {"heads", s.heads}, {"heads_kv", s.heads_kv}};
+          // The weights are rounded to 16 bits before the second product, on either side: a rounding of Σ p·|v|.
+          Check(std::string("attention_") + mask + head + "_" + type, dims, type == kTypes16[0] ? 0x1p-10 : 0x1p-7);
+        }
+      }
+    }
+  }
+}
+
+// The same call gives the same bits every time.
+TEST_F(StdKernels, Deterministic) {
+  for (const char* entry : {"gemm_nt_bf16", "attention_causal_d128_bf16", "rms_norm_bf16", "softmax_f16"}) {
+    const auto program = FindProgram(*file_, entry);
+    ASSERT_TRUE(program.ok());
+    const Dims dims = {{"M", 300}, {"N", 520}, {"K", 1000}, {"batch", 2}, {"seq_q", 300}, {"seq_kv", 300}, {"heads", 4}, {"heads_kv", 2}};
+    auto call = MakeArguments(*program, dims, 5);
+    ASSERT_TRUE(call.ok()) << call.status();
+    std::set<std::vector<uint8_t>> results;
+    for (int repeat = 0; repeat < 100; ++repeat) {
+      const auto run = tool::DeviceCall::Make(*device_, *program, {}, *call);
+      ASSERT_TRUE(run.ok()) << run.status();
+      ASSERT_TRUE((*run)->Launch().ok());
+      ASSERT_TRUE((*run)->Finish(*call).ok());
+      results.insert(call->arrays.back().bytes);
+    }
+    EXPECT_EQ(results.size(), 1u) << entry;
+  }
+}
+
+}  // namespace
+}  // namespace tilert::gpu
