@@ -22,10 +22,14 @@ class Evaluator {
     if (depth > kMaxDepth) return InvalidArgument("an expression among the shapes of '", program_.name, "' is nested too deeply");
     const ExprNode& node = program_.exprs[e];
     switch (node.op) {
-      case ExprOp::kIntImm: return node.i;
-      case ExprOp::kConstant: return program_.constants[static_cast<size_t>(node.i)].candidates.at(0);
-      case ExprOp::kDim: return Dim(static_cast<size_t>(node.i));
-      case ExprOp::kScalar: return Scalar(static_cast<size_t>(node.i));
+      case ExprOp::kIntImm:
+        return node.i;
+      case ExprOp::kConstant:
+        return program_.constants[static_cast<size_t>(node.i)].candidates.at(0);
+      case ExprOp::kDim:
+        return Dim(static_cast<size_t>(node.i));
+      case ExprOp::kScalar:
+        return Scalar(static_cast<size_t>(node.i));
       case ExprOp::kSelect: {
         TILERT_ASSIGN_OR_RETURN(const int64_t cond, Eval(node.args[0], depth + 1));
         return Eval(node.args[cond != 0 ? 1 : 2], depth + 1);
@@ -35,10 +39,12 @@ class Evaluator {
         if (IsFloat(node.dtype)) break;
         return WrapInt(v, node.dtype);
       }
-      default: break;
+      default:
+        break;
     }
     if (!IsIntOp(node.op) || node.args.empty() || node.args.size() > 2) {
-      return InvalidArgument("'", ExprOpText(node.op), "' can't be evaluated when arguments are bound: use dims, constants and integer arithmetic");
+      return InvalidArgument("'", ExprOpText(node.op),
+                             "' can't be evaluated when arguments are bound: use dims, constants and integer arithmetic");
     }
     int64_t operands[2] = {0, 0};
     for (size_t k = 0; k < node.args.size(); ++k) {
@@ -54,7 +60,8 @@ class Evaluator {
   }
   absl::StatusOr<int64_t> Scalar(size_t index) const {
     if (!IsFloat(program_.scalars[index].dtype)) return bound_.scalars[index].i;
-    return InvalidArgument("scalar '", program_.scalars[index].name, "' is a float and can't be part of a shape or an assumption");
+    return InvalidArgument("scalar '", program_.scalars[index].name,
+                           "' is a float and can't be part of a shape or an assumption");
   }
 
   const Program& program_;
@@ -127,7 +134,8 @@ class Binder {
     if (value < 0) return InvalidArgument("dim '", program_.dims[dim].name, "' can't be negative: ", where, " gives ", value);
     if (bound_.dims[dim] == BoundArgs::kUnbound) bound_.dims[dim] = value;
     if (bound_.dims[dim] == value) return absl::OkStatus();
-    return InvalidArgument("dim '", program_.dims[dim].name, "' is ", bound_.dims[dim], " already, but ", where, " gives ", value);
+    return InvalidArgument("dim '", program_.dims[dim].name, "' is ", bound_.dims[dim], " already, but ", where, " gives ",
+                           value);
   }
 
   absl::Status CheckRank(const Buffer& buffer, const TensorArg& arg, BoundTensor&) {
@@ -139,7 +147,8 @@ class Binder {
                              ShapeText(arg.shape));
     }
     if (!arg.strides.empty() && arg.strides.size() != arg.shape.size()) {
-      return InvalidArgument("tensor '", buffer.name, "': ", arg.strides.size(), " strides for ", arg.shape.size(), " dimensions");
+      return InvalidArgument("tensor '", buffer.name, "': ", arg.strides.size(), " strides for ", arg.shape.size(),
+                             " dimensions");
     }
     int64_t elements = 1;
     for (int64_t extent : arg.shape) {
@@ -171,7 +180,8 @@ class Binder {
     for (size_t d = 0; d < buffer.strides.size() && d < out.strides.size(); ++d) {
       const ExprNode& node = program_.exprs[buffer.strides[d]];
       if (node.op != ExprOp::kDim || bound_.dims[static_cast<size_t>(node.i)] != BoundArgs::kUnbound) continue;
-      TILERT_RETURN_IF_ERROR(BindDim(static_cast<size_t>(node.i), out.strides[d], absl::StrCat("a stride of tensor '", buffer.name, "'")));
+      TILERT_RETURN_IF_ERROR(
+          BindDim(static_cast<size_t>(node.i), out.strides[d], absl::StrCat("a stride of tensor '", buffer.name, "'")));
     }
     return absl::OkStatus();
   }
@@ -191,8 +201,8 @@ class Binder {
     for (size_t d = 0; d < buffer.shape.size(); ++d) {
       TILERT_ASSIGN_OR_RETURN(expected.shape[d], EvalBound(program_, buffer.shape[d], bound_));
       if (tensor.shape[d] != expected.shape[d]) {
-        return InvalidArgument("tensor '", buffer.name, "': dimension ", d, " must be ", expected.shape[d], ", got ", tensor.shape[d], " in ",
-                               ShapeText(tensor.shape), DimsText());
+        return InvalidArgument("tensor '", buffer.name, "': dimension ", d, " must be ", expected.shape[d], ", got ",
+                               tensor.shape[d], " in ", ShapeText(tensor.shape), DimsText());
       }
     }
     Contiguous(expected);
@@ -201,8 +211,9 @@ class Binder {
     }
     for (size_t d = 0; d < buffer.shape.size(); ++d) {
       if (expected.shape[d] > 1 && tensor.strides[d] != expected.strides[d]) {
-        return InvalidArgument("tensor '", buffer.name, "': the stride of dimension ", d, " must be ", expected.strides[d], " elements, got ",
-                               tensor.strides[d], buffer.strides.empty() ? " (declare it as T.StridedTensor to accept others)" : "", DimsText());
+        return InvalidArgument("tensor '", buffer.name, "': the stride of dimension ", d, " must be ", expected.strides[d],
+                               " elements, got ", tensor.strides[d],
+                               buffer.strides.empty() ? " (declare it as T.StridedTensor to accept others)" : "", DimsText());
       }
     }
     return CheckReach(buffer, tensor);
@@ -222,7 +233,8 @@ class Binder {
   std::string DimsText() const {
     std::string text;
     for (size_t d = 0; d < bound_.dims.size(); ++d) {
-      if (bound_.dims[d] != BoundArgs::kUnbound) absl::StrAppend(&text, text.empty() ? "" : ", ", program_.dims[d].name, " = ", bound_.dims[d]);
+      if (bound_.dims[d] != BoundArgs::kUnbound)
+        absl::StrAppend(&text, text.empty() ? "" : ", ", program_.dims[d].name, " = ", bound_.dims[d]);
     }
     return text.empty() ? text : absl::StrCat("; ", text);
   }
@@ -243,11 +255,14 @@ class Binder {
 
 }  // namespace
 
-absl::Status BindArgs(const Program& program, absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, BoundArgs* bound) {
+absl::Status BindArgs(const Program& program, absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars,
+                      BoundArgs* bound) {
   return Binder(program, tensors, scalars, bound).Bind();
 }
 
-absl::StatusOr<int64_t> EvalBound(const Program& program, Expr e, const BoundArgs& bound) { return Evaluator(program, bound).Eval(e); }
+absl::StatusOr<int64_t> EvalBound(const Program& program, Expr e, const BoundArgs& bound) {
+  return Evaluator(program, bound).Eval(e);
+}
 
 absl::Status BindShape(const Program& program, const Buffer& buffer, const BoundArgs& bound, BoundTensor* out) {
   out->shape.resize(buffer.shape.size());

@@ -47,7 +47,8 @@ struct BoundArgs {
 // ranks, dtypes, shapes, strides, alignment to the element, null pointers and assumptions.
 // `tensors`: one a tensor parameter, in order. `scalars`: one an entry of Program::scalars; integers must fit the declared type.
 // InvalidArgument: the message names the parameter, what was given and what is required.
-absl::Status BindArgs(const Program& program, absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, BoundArgs* bound);
+absl::Status BindArgs(const Program& program, absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars,
+                      BoundArgs* bound);
 
 // The value of an integer, index or bool expression over dims, scalars and constants (a constant counts as its first candidate).
 // InvalidArgument: it mentions anything else, or a dim that is not bound. Index arithmetic saturates.

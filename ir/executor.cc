@@ -45,7 +45,8 @@ std::vector<BufferId> Allocated(const Block& block) {
 
 class Executor {
  public:
-  Executor(const Program& program, const ExecOptions& options) : program_(program), options_(options), tensors_(program.buffers.size()) {}
+  Executor(const Program& program, const ExecOptions& options)
+      : program_(program), options_(options), tensors_(program.buffers.size()) {}
 
   absl::Status Run(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) {
     TILERT_RETURN_IF_ERROR(BindArgs(program_, tensors, scalars, &bound_));
@@ -67,7 +68,8 @@ class Executor {
     const int64_t bytes = std::max<int64_t>(MulIndex(elements, DTypeBytes(buffer.dtype)), 1);
     workspace_bytes_ = AddIndex(workspace_bytes_, bytes);
     if (workspace_bytes_ > options_.max_bytes) {
-      return absl::ResourceExhaustedError(Cat("workspace '", buffer.name, "' of ", bytes, " bytes: workspaces exceed the limit of ", options_.max_bytes));
+      return absl::ResourceExhaustedError(
+          Cat("workspace '", buffer.name, "' of ", bytes, " bytes: workspaces exceed the limit of ", options_.max_bytes));
     }
     // Zeroed or not, it reads zero: an unwritten element of a workspace that is not zeroed may read anything.
     workspaces_.emplace_back(new (std::nothrow) char[static_cast<size_t>(bytes)]());
@@ -92,7 +94,8 @@ class Executor {
     }
     TILERT_ASSIGN_OR_RETURN(const int64_t threads, EvalBound(program_, launch.threads, bound_));
     if (threads < 1 || threads > 1024) {
-      return exec::Located(program_, launch.loc, InvalidArgument("launch '", launch.name, "': ", threads, " threads; 1 to 1024 are possible"));
+      return exec::Located(program_, launch.loc,
+                           InvalidArgument("launch '", launch.name, "': ", threads, " threads; 1 to 1024 are possible"));
     }
     state.threads = static_cast<int>(threads);
     // Blocks of a launch with ordering atomics may talk to each other, so an access of two blocks may well be ordered.
@@ -101,7 +104,8 @@ class Executor {
   }
 
   absl::Status RunBlocks(LaunchState& state, int64_t blocks) {
-    const int wanted = options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    const int wanted =
+        options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     const int workers = static_cast<int>(std::min<int64_t>(wanted, blocks));
     Queue queue{blocks, options_.seed};
     std::vector<std::thread> threads;
@@ -166,7 +170,8 @@ class Executor {
 
 }  // namespace
 
-absl::Status Execute(const Program& program, absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, const ExecOptions& options) {
+absl::Status Execute(const Program& program, absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars,
+                     const ExecOptions& options) {
   return Executor(program, options).Run(tensors, scalars);
 }
 

@@ -1,5 +1,5 @@
-// Control flow of a block. Statements run for a set of lanes in lockstep, under a mask: one lane for the whole block, a batch of points
-// of a parallel loop, or all threads of a thread region. Lockstep is one of the orders that the program allows.
+// Control flow of a block. Statements run for a set of lanes in lockstep, under a mask: one lane for the whole block, a batch of
+// points of a parallel loop, or all threads of a thread region. Lockstep is one of the orders that the program allows.
 #include "ir/executor_block.h"
 
 #include <algorithm>
@@ -198,7 +198,8 @@ absl::Status BlockRunner::RunPoints(const Parallel& op, const Step& step, const 
   const int64_t batches = (total - 1) / kBatch + 1;
   int64_t shift = 0;
   if (state_.options.seed != 0 && batches > 1) {
-    shift = static_cast<int64_t>(std::mt19937_64(state_.options.seed + static_cast<uint64_t>(block_))() % static_cast<uint64_t>(batches));
+    shift = static_cast<int64_t>(std::mt19937_64(state_.options.seed + static_cast<uint64_t>(block_))() %
+                                 static_cast<uint64_t>(batches));
   }
   Context c;
   c.mode = Mode::kPoints;

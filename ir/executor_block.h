@@ -21,11 +21,11 @@ struct LaunchState {
   const LaunchPlan& plan;
   const std::vector<BoundTensor>& tensors;  // by BufferId
   const ExecOptions& options;
-  std::vector<int64_t> grid;                // one extent a block variable
-  int threads = 1;                          // of a block
-  SharedState shared;
-  std::mutex print_lock;
-  std::atomic<bool> stop{false};            // set after an error: workers end early
+  std::vector<int64_t> grid = {};  // one extent a block variable
+  int threads = 1;                 // of a block
+  SharedState shared = {};
+  std::mutex print_lock = {};
+  std::atomic<bool> stop{false};  // set after an error: workers end early
 };
 
 // One worker: runs block after block. Not thread-safe; several share a LaunchState.
@@ -78,7 +78,9 @@ class BlockRunner {
   absl::Status RunAssert(const Assert& op, const Step& step, const Context& c);
 
   void Eval(const Step& step, const Context& c);
-  const Value* Result(const Step& step, size_t root, int n) const { return regs_.data() + static_cast<size_t>(step.code.results[root]) * static_cast<size_t>(n); }
+  const Value* Result(const Step& step, size_t root, int n) const {
+    return regs_.data() + static_cast<size_t>(step.code.results[root]) * static_cast<size_t>(n);
+  }
   DType RootType(Expr e) const { return state_.program.exprs[e].dtype; }
   Value* VarOf(VarId var, const Context& c);
   void ResizeLanes(int n);

@@ -39,7 +39,8 @@ absl::Status BlockRunner::RunElement(const Step& step, Context& c) {
   if (const auto* store = std::get_if<Store>(&step.stmt->op)) {
     access(*store, [&](Index index, const Value* values) { memory_.Store(store->buffer, index, c.lanes(), values); });
   } else if (const auto* atomic = std::get_if<Atomic>(&step.stmt->op)) {
-    access(*atomic, [&](Index index, const Value* values) { memory_.Atomic(atomic->op, atomic->buffer, index, c.lanes(), values); });
+    access(*atomic,
+           [&](Index index, const Value* values) { memory_.Atomic(atomic->op, atomic->buffer, index, c.lanes(), values); });
   }
   return absl::OkStatus();
 }
@@ -108,10 +109,12 @@ absl::StatusOr<Box> BlockRunner::NextBox(const Region& region, const Step& step,
   for (size_t d = 0; d < region.start.size(); ++d) box.start.push_back(Result(step, (*root)++, n)[lane].i);
   for (size_t d = 0; d < region.extent.size(); ++d) box.extent.push_back(Result(step, (*root)++, n)[lane].i);
   if (box.start.size() != buffer.shape.size() || box.extent.size() != buffer.shape.size()) {
-    return InvalidArgument("a region of ", box.start.size(), " dimensions of '", buffer.name, "', which has ", buffer.shape.size());
+    return InvalidArgument("a region of ", box.start.size(), " dimensions of '", buffer.name, "', which has ",
+                           buffer.shape.size());
   }
   for (size_t d = 0; d < box.extent.size(); ++d) {
-    if (box.extent[d] < 0) return InvalidArgument("the region of '", buffer.name, "' has extent ", box.extent[d], " in dimension ", d);
+    if (box.extent[d] < 0)
+      return InvalidArgument("the region of '", buffer.name, "' has extent ", box.extent[d], " in dimension ", d);
   }
   return box;
 }

@@ -12,7 +12,8 @@ constexpr int kMaxDepth = 2000;  // the verifier allows less
 
 // The type in which the operands of `node` meet, given the type of the first.
 DType OperandType(const ExprNode& node, DType first) {
-  if (IsComparison(node.op) || node.op == ExprOp::kIsNan || node.op == ExprOp::kIsInf || node.op == ExprOp::kPopcount) return first;
+  if (IsComparison(node.op) || node.op == ExprOp::kIsNan || node.op == ExprOp::kIsInf || node.op == ExprOp::kPopcount)
+    return first;
   return node.dtype;
 }
 
@@ -95,7 +96,8 @@ absl::StatusOr<Reg> CodeCompiler::VisitLeaf(const ExprNode& node) {
       break;
     }
     case ExprOp::kFloatImm:
-      instr.value = IsFloat(node.dtype) ? Value{.f = RoundToType(node.dtype, node.f)} : Value{.i = FloatToInt(node.f, node.dtype)};
+      instr.value =
+          IsFloat(node.dtype) ? Value{.f = RoundToType(node.dtype, node.f)} : Value{.i = FloatToInt(node.f, node.dtype)};
       break;
     case ExprOp::kConstant:
       instr.value.i = program_.constants[index].candidates.at(0);
@@ -112,7 +114,8 @@ absl::StatusOr<Reg> CodeCompiler::VisitLeaf(const ExprNode& node) {
       instr.slot = slots_[index];
       instr.value.i = node.i;
       break;
-    default: return Internal("expression '", ExprOpText(node.op), "' without operands");
+    default:
+      return Internal("expression '", ExprOpText(node.op), "' without operands");
   }
   return Emit(instr, {});
 }

@@ -10,7 +10,7 @@
 namespace tilert::exec {
 namespace {
 
-// Operands and result of one instruction, for n lanes.
+// Operands and result of one instruction, for n lanes. The functions on them return true, "done".
 struct Args {
   const Instr& instr;
   int n;
@@ -19,19 +19,22 @@ struct Args {
 };
 
 template <typename F>
-void MapFloat1(const Args& x, F f) {
+bool MapFloat1(const Args& x, F f) {
   for (int k = 0; k < x.n; ++k) x.dst[k].f = f(x.a[k].f);
+  return true;
 }
 template <typename F>
-void MapFloat2(const Args& x, F f) {
+bool MapFloat2(const Args& x, F f) {
   for (int k = 0; k < x.n; ++k) x.dst[k].f = f(x.a[k].f, x.b[k].f);
+  return true;
 }
 template <typename F>
-void MapInt2(const Args& x, F f) {
+bool MapInt2(const Args& x, F f) {
   for (int k = 0; k < x.n; ++k) x.dst[k].i = f(x.a[k].i, x.b[k].i);
+  return true;
 }
 template <typename F>
-void Compare(const Args& x, F f) {
+bool Compare(const Args& x, F f) {
   if (IsFloat(x.instr.from)) {
     for (int k = 0; k < x.n; ++k) x.dst[k].i = f(x.a[k].f, x.b[k].f);
   } else if (KindOf(x.instr.from) == DTypeKind::kSigned) {
@@ -39,6 +42,7 @@ void Compare(const Args& x, F f) {
   } else {
     for (int k = 0; k < x.n; ++k) x.dst[k].i = f(static_cast<uint64_t>(x.a[k].i), static_cast<uint64_t>(x.b[k].i));
   }
+  return true;
 }
 
 // −0 is less than +0, and NaN wins.
@@ -63,7 +67,7 @@ double FmaToOdd(double a, double b, double c) {
   return std::bit_cast<double>((error > 0) == (sum > 0) ? bits + 1 : bits - 1);
 }
 
-void EvalFma(const Args& x) {
+bool EvalFma(const Args& x) {
   for (int k = 0; k < x.n; ++k) {
     const double a = x.a[k].f, b = x.b[k].f, c = x.c[k].f;
     if (x.instr.type == DType::kFloat64) {
@@ -74,38 +78,66 @@ void EvalFma(const Args& x) {
       x.dst[k].f = FmaToOdd(a, b, c);
     }
   }
+  return true;
 }
 
 // Operators whose result is a float, before rounding to its type. False when `op` is none of them.
 bool EvalFloat(const Args& x) {
   switch (x.instr.op) {
-    case ExprOp::kAdd: MapFloat2(x, [](double a, double b) { return a + b; }); return true;
-    case ExprOp::kSub: MapFloat2(x, [](double a, double b) { return a - b; }); return true;
-    case ExprOp::kMul: MapFloat2(x, [](double a, double b) { return a * b; }); return true;
-    case ExprOp::kDiv: MapFloat2(x, [](double a, double b) { return a / b; }); return true;
-    case ExprOp::kMin: MapFloat2(x, MinFloat); return true;
-    case ExprOp::kMax: MapFloat2(x, MaxFloat); return true;
-    case ExprOp::kPow: MapFloat2(x, [](double a, double b) { return std::pow(a, b); }); return true;
-    case ExprOp::kFma: EvalFma(x); return true;
-    case ExprOp::kNeg: MapFloat1(x, [](double a) { return -a; }); return true;
-    case ExprOp::kAbs: MapFloat1(x, [](double a) { return std::fabs(a); }); return true;
-    case ExprOp::kExp: MapFloat1(x, [](double a) { return std::exp(a); }); return true;
-    case ExprOp::kExp2: MapFloat1(x, [](double a) { return std::exp2(a); }); return true;
-    case ExprOp::kLog: MapFloat1(x, [](double a) { return std::log(a); }); return true;
-    case ExprOp::kLog2: MapFloat1(x, [](double a) { return std::log2(a); }); return true;
-    case ExprOp::kLog1p: MapFloat1(x, [](double a) { return std::log1p(a); }); return true;
-    case ExprOp::kSin: MapFloat1(x, [](double a) { return std::sin(a); }); return true;
-    case ExprOp::kCos: MapFloat1(x, [](double a) { return std::cos(a); }); return true;
-    case ExprOp::kTanh: MapFloat1(x, [](double a) { return std::tanh(a); }); return true;
-    case ExprOp::kSigmoid: MapFloat1(x, [](double a) { return 1.0 / (1.0 + std::exp(-a)); }); return true;
-    case ExprOp::kErf: MapFloat1(x, [](double a) { return std::erf(a); }); return true;
-    case ExprOp::kSqrt: MapFloat1(x, [](double a) { return std::sqrt(a); }); return true;
-    case ExprOp::kRsqrt: MapFloat1(x, [](double a) { return 1.0 / std::sqrt(a); }); return true;
-    case ExprOp::kFloor: MapFloat1(x, [](double a) { return std::floor(a); }); return true;
-    case ExprOp::kCeil: MapFloat1(x, [](double a) { return std::ceil(a); }); return true;
-    case ExprOp::kRound: MapFloat1(x, [](double a) { return std::nearbyint(a); }); return true;
-    case ExprOp::kTrunc: MapFloat1(x, [](double a) { return std::trunc(a); }); return true;
-    default: return false;
+    case ExprOp::kAdd:
+      return MapFloat2(x, [](double a, double b) { return a + b; });
+    case ExprOp::kSub:
+      return MapFloat2(x, [](double a, double b) { return a - b; });
+    case ExprOp::kMul:
+      return MapFloat2(x, [](double a, double b) { return a * b; });
+    case ExprOp::kDiv:
+      return MapFloat2(x, [](double a, double b) { return a / b; });
+    case ExprOp::kMin:
+      return MapFloat2(x, MinFloat);
+    case ExprOp::kMax:
+      return MapFloat2(x, MaxFloat);
+    case ExprOp::kPow:
+      return MapFloat2(x, [](double a, double b) { return std::pow(a, b); });
+    case ExprOp::kFma:
+      return EvalFma(x);
+    case ExprOp::kNeg:
+      return MapFloat1(x, [](double a) { return -a; });
+    case ExprOp::kAbs:
+      return MapFloat1(x, [](double a) { return std::fabs(a); });
+    case ExprOp::kExp:
+      return MapFloat1(x, [](double a) { return std::exp(a); });
+    case ExprOp::kExp2:
+      return MapFloat1(x, [](double a) { return std::exp2(a); });
+    case ExprOp::kLog:
+      return MapFloat1(x, [](double a) { return std::log(a); });
+    case ExprOp::kLog2:
+      return MapFloat1(x, [](double a) { return std::log2(a); });
+    case ExprOp::kLog1p:
+      return MapFloat1(x, [](double a) { return std::log1p(a); });
+    case ExprOp::kSin:
+      return MapFloat1(x, [](double a) { return std::sin(a); });
+    case ExprOp::kCos:
+      return MapFloat1(x, [](double a) { return std::cos(a); });
+    case ExprOp::kTanh:
+      return MapFloat1(x, [](double a) { return std::tanh(a); });
+    case ExprOp::kSigmoid:
+      return MapFloat1(x, [](double a) { return 1.0 / (1.0 + std::exp(-a)); });
+    case ExprOp::kErf:
+      return MapFloat1(x, [](double a) { return std::erf(a); });
+    case ExprOp::kSqrt:
+      return MapFloat1(x, [](double a) { return std::sqrt(a); });
+    case ExprOp::kRsqrt:
+      return MapFloat1(x, [](double a) { return 1.0 / std::sqrt(a); });
+    case ExprOp::kFloor:
+      return MapFloat1(x, [](double a) { return std::floor(a); });
+    case ExprOp::kCeil:
+      return MapFloat1(x, [](double a) { return std::ceil(a); });
+    case ExprOp::kRound:
+      return MapFloat1(x, [](double a) { return std::nearbyint(a); });
+    case ExprOp::kTrunc:
+      return MapFloat1(x, [](double a) { return std::trunc(a); });
+    default:
+      return false;
   }
 }
 
@@ -121,14 +153,22 @@ void RoundLanes(DType type, Value* v, int n) {
 // Comparisons, logic and predicates: results of type bool. False when `op` is none of them.
 bool EvalBool(const Args& x) {
   switch (x.instr.op) {
-    case ExprOp::kLt: Compare(x, [](auto a, auto b) { return a < b; }); return true;
-    case ExprOp::kLe: Compare(x, [](auto a, auto b) { return a <= b; }); return true;
-    case ExprOp::kGt: Compare(x, [](auto a, auto b) { return a > b; }); return true;
-    case ExprOp::kGe: Compare(x, [](auto a, auto b) { return a >= b; }); return true;
-    case ExprOp::kEq: Compare(x, [](auto a, auto b) { return a == b; }); return true;
-    case ExprOp::kNe: Compare(x, [](auto a, auto b) { return a != b; }); return true;
-    case ExprOp::kAnd: MapInt2(x, [](int64_t a, int64_t b) { return a & b; }); return true;
-    case ExprOp::kOr: MapInt2(x, [](int64_t a, int64_t b) { return a | b; }); return true;
+    case ExprOp::kLt:
+      return Compare(x, [](auto a, auto b) { return a < b; });
+    case ExprOp::kLe:
+      return Compare(x, [](auto a, auto b) { return a <= b; });
+    case ExprOp::kGt:
+      return Compare(x, [](auto a, auto b) { return a > b; });
+    case ExprOp::kGe:
+      return Compare(x, [](auto a, auto b) { return a >= b; });
+    case ExprOp::kEq:
+      return Compare(x, [](auto a, auto b) { return a == b; });
+    case ExprOp::kNe:
+      return Compare(x, [](auto a, auto b) { return a != b; });
+    case ExprOp::kAnd:
+      return MapInt2(x, [](int64_t a, int64_t b) { return a & b; });
+    case ExprOp::kOr:
+      return MapInt2(x, [](int64_t a, int64_t b) { return a | b; });
     case ExprOp::kNot:
       for (int k = 0; k < x.n; ++k) x.dst[k].i = x.a[k].i == 0;
       return true;
@@ -138,11 +178,12 @@ bool EvalBool(const Args& x) {
         x.dst[k].i = IsFloat(x.instr.from) && (x.instr.op == ExprOp::kIsNan ? std::isnan(x.a[k].f) : std::isinf(x.a[k].f));
       }
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
-void EvalIntLanes(const Args& x) {
+bool EvalIntLanes(const Args& x) {
   const bool index = x.instr.from == DType::kIndex;
   switch (x.instr.op) {
     case ExprOp::kAdd:
@@ -154,10 +195,12 @@ void EvalIntLanes(const Args& x) {
     case ExprOp::kMul:
       if (index) return MapInt2(x, MulIndex);
       break;
-    default: break;
+    default:
+      break;
   }
   const bool binary = x.instr.count > 1;
   for (int k = 0; k < x.n; ++k) x.dst[k].i = EvalInt(x.instr.op, x.instr.from, x.a[k].i, binary ? x.b[k].i : 0);
+  return true;
 }
 
 // Moves between types and lanes. False when `op` is none of them.
@@ -178,7 +221,8 @@ bool EvalMove(const Args& x) {
     case ExprOp::kSelect:
       for (int k = 0; k < x.n; ++k) x.dst[k] = x.a[k].i != 0 ? x.b[k] : x.c[k];
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -205,13 +249,19 @@ void EvalInstr(const Code& code, const Instr& instr, const EvalFrame& frame) {
       frame.memory->Load(static_cast<BufferId>(instr.value.i), index, frame.lanes, mask, dst);
       return;
     }
-    default: break;
+    default:
+      break;
   }
-  const auto operand = [&](uint32_t k) -> const Value* { return k < instr.count ? reg(code.operands[instr.first + k]) : nullptr; };
+  const auto operand = [&](uint32_t k) -> const Value* {
+    return k < instr.count ? reg(code.operands[instr.first + k]) : nullptr;
+  };
   const Args args{instr, n, dst, operand(0), operand(1), operand(2)};
   if (EvalMove(args) || EvalBool(args)) return;
-  if (!IsFloat(instr.from)) return EvalIntLanes(args);
-  if (EvalFloat(args)) RoundLanes(instr.type, dst, n);
+  if (!IsFloat(instr.from)) {
+    EvalIntLanes(args);
+  } else if (EvalFloat(args)) {
+    RoundLanes(instr.type, dst, n);
+  }
 }
 
 }  // namespace

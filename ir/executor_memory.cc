@@ -90,8 +90,8 @@ absl::Status Memory::Allocate(BufferId buffer, int lanes) {
   const int64_t bytes = std::max<int64_t>(MulIndex(total, DTypeBytes(view.buffer->dtype)), 1);
   if (bytes > view.capacity) {
     if (AddIndex(allocated_ - view.capacity, bytes) > options_.max_bytes) {
-      return absl::ResourceExhaustedError(Cat("buffer '", view.buffer->name, "' of ", bytes, " bytes: the block's buffers exceed the limit of ",
-                                              options_.max_bytes, " bytes"));
+      return absl::ResourceExhaustedError(Cat("buffer '", view.buffer->name, "' of ", bytes,
+                                              " bytes: the block's buffers exceed the limit of ", options_.max_bytes, " bytes"));
     }
     view.storage.reset(new (std::nothrow) char[static_cast<size_t>(bytes)]);
     if (view.storage == nullptr) return absl::ResourceExhaustedError(Cat("no memory for buffer '", view.buffer->name, "'"));
@@ -129,7 +129,8 @@ void Memory::Load(BufferId buffer, absl::Span<const Value* const> index, const L
   Offsets(view, index, lanes, mask);
   if (Checked(view)) {
     for (int k = 0; k < lanes.n; ++k) {
-      if (offsets_[static_cast<size_t>(k)] != kOutside) CheckRead(buffer, offsets_[static_cast<size_t>(k)], lanes.first_agent + k);
+      if (offsets_[static_cast<size_t>(k)] != kOutside)
+        CheckRead(buffer, offsets_[static_cast<size_t>(k)], lanes.first_agent + k);
     }
   }
   ForEachRun(offsets_.data(), lanes.n, [&](int k, int end, int64_t step) {
@@ -185,8 +186,8 @@ void Memory::AtomicElement(AtomicOp op, BufferId buffer, int64_t offset, Value v
 
 // ---- boxes
 
-// Calls row(offset, stride, n, at) for the parts of elements [first, first + count) of `box` that lie in one row of its last dimension:
-// n elements from position `at` of the range; offset is kOutside when they are outside the buffer.
+// Calls row(offset, stride, n, at) for the parts of elements [first, first + count) of `box` that lie in one row of its last
+// dimension: n elements from position `at` of the range; offset is kOutside when they are outside the buffer.
 template <typename F>
 void Memory::ForEachRow(const Box& box, int64_t first, int64_t count, F row) {
   const BoundTensor& tensor = views_[box.buffer].tensor;
@@ -281,8 +282,9 @@ void Memory::Touch(BufferId buffer, int64_t offset, int64_t agent, RaceTable::Ac
   const View& view = views_[buffer];
   if (lane_races_on_ && view.lane_stride == 0 && lane_races_.Touch(buffer, offset, agent, access, changes)) {
     Report(buffer, offset,
-           lane_agents_are_threads_ ? "is accessed by two threads without a barrier between them, and one of them writes"
-                                    : "is accessed by two points of one parallel loop, and one of them writes: their order is not defined");
+           lane_agents_are_threads_
+               ? "is accessed by two threads without a barrier between them, and one of them writes"
+               : "is accessed by two points of one parallel loop, and one of them writes: their order is not defined");
   }
   if (!shared_->check_races || IsLocal(view)) return;
   const std::lock_guard lock(shared_->race_lock);

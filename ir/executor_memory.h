@@ -22,10 +22,10 @@ namespace tilert::exec {
 struct View {
   const Buffer* buffer = nullptr;
   BoundTensor tensor;
-  int64_t lane_stride = 0;           // elements between the copies of two lanes; 0: one for all
-  std::vector<uint8_t> written;      // a flag an element when reads of unwritten elements are reported
+  int64_t lane_stride = 0;       // elements between the copies of two lanes; 0: one for all
+  std::vector<uint8_t> written;  // a flag an element when reads of unwritten elements are reported
   std::unique_ptr<char[]> storage;
-  int64_t capacity = 0;              // bytes of storage
+  int64_t capacity = 0;  // bytes of storage
 };
 
 // A box of a view, seen by one lane.
@@ -64,7 +64,7 @@ class RaceTable {
 struct SharedState {
   std::array<std::mutex, 64> atomic_locks;  // by address
   std::mutex race_lock;
-  RaceTable races;                          // agents are blocks
+  RaceTable races;  // agents are blocks
   bool check_races = false;
 };
 
@@ -108,7 +108,9 @@ class Memory {
   void CheckWrite(BufferId buffer, int64_t offset, int64_t agent, const Value* value);
   void Touch(BufferId buffer, int64_t offset, int64_t agent, RaceTable::Access access, bool changes);
   void Report(BufferId buffer, int64_t offset, absl::string_view what);
-  char* At(const View& view, int64_t offset) const { return static_cast<char*>(view.tensor.data) + offset * DTypeBytes(view.buffer->dtype); }
+  char* At(const View& view, int64_t offset) const {
+    return static_cast<char*>(view.tensor.data) + offset * DTypeBytes(view.buffer->dtype);
+  }
 
   const ExecOptions& options_;
   SharedState* shared_;

@@ -32,7 +32,8 @@ class Planner {
   absl::Status Plan(const Launch& launch) {
     plan_.launch = &launch;
     if (launch.cooperative) {
-      return Located(program_, launch.loc, absl::UnimplementedError(Cat("the executor does not run cooperative launches yet ('", launch.name, "')")));
+      return Located(program_, launch.loc,
+                     absl::UnimplementedError(Cat("the executor does not run cooperative launches yet ('", launch.name, "')")));
     }
     for (VarId var : launch.block_vars) compiler_.DeclareBlockVar(var);
     TILERT_ASSIGN_OR_RETURN(plan_.body, PlanBlock(launch.body, Mode::kBlock));
@@ -113,8 +114,9 @@ class Planner {
     if (mode == Mode::kThreads && written != kNoId && !thread_private_[written]) {
       const Scope scope = program_.buffers[written].scope;
       if (scope == Scope::kLocal || scope == Scope::kVar) {
-        return absl::UnimplementedError(Cat("the executor does not yet run thread regions that write thread-private memory allocated outside them ('",
-                                            program_.buffers[written].name, "'); allocate it inside"));
+        return absl::UnimplementedError(
+            Cat("the executor does not yet run thread regions that write thread-private memory allocated outside them ('",
+                program_.buffers[written].name, "'); allocate it inside"));
       }
     }
     return std::visit(Overloaded{
@@ -125,7 +127,9 @@ class Planner {
                           [&](const Copy& s) { return s.is_async ? later("asynchronous copies") : absl::OkStatus(); },
                           [&](const Gemm& s) { return s.is_async ? later("asynchronous gemms") : absl::OkStatus(); },
                           [&](const ThreadRegion&) {
-                            return mode == Mode::kBlock ? absl::OkStatus() : InvalidArgument("a thread region inside a parallel loop or another thread region");
+                            return mode == Mode::kBlock
+                                       ? absl::OkStatus()
+                                       : InvalidArgument("a thread region inside a parallel loop or another thread region");
                           },
                           [&](const SyncThreads&) {
                             return mode == Mode::kPoints ? InvalidArgument("a barrier inside a parallel loop") : absl::OkStatus();
@@ -157,7 +161,8 @@ absl::Status Located(const Program& program, const SourceLoc& loc, const absl::S
 }
 
 absl::Status Blame(const Program& program, const Stmt& stmt, const absl::Status& status) {
-  return Located(program, stmt.loc, absl::Status(status.code(), absl::StrCat(PrintStmtHead(program, stmt), ": ", status.message())));
+  return Located(program, stmt.loc,
+                 absl::Status(status.code(), absl::StrCat(PrintStmtHead(program, stmt), ": ", status.message())));
 }
 
 }  // namespace tilert::exec

@@ -15,21 +15,22 @@ enum class Mode : uint8_t { kBlock, kPoints, kThreads };
 
 struct Step {
   const Stmt* stmt = nullptr;
-  Code code;  // roots: the statement's own expressions in the order of ForEachExpr
-  std::vector<std::vector<Step>> blocks;  // as ChildBlocks
+  Code code = {};                              // roots: the statement's own expressions in the order of ForEachExpr
+  std::vector<std::vector<Step>> blocks = {};  // as ChildBlocks
 };
 using Steps = std::vector<Step>;
 
 struct LaunchPlan {
   const Launch* launch = nullptr;
   Steps body;
-  int32_t lane_slots = 0;           // variables with a value a lane
-  std::vector<int32_t> slot_of;     // by VarId; −1: one value for the block
+  int32_t lane_slots = 0;        // variables with a value a lane
+  std::vector<int32_t> slot_of;  // by VarId; −1: one value for the block
   uint32_t max_regs = 0;
-  bool ordered_atomics = false;     // some atomic orders other accesses, so blocks may talk to each other
+  bool ordered_atomics = false;  // some atomic orders other accesses, so blocks may talk to each other
 };
 
-// `program` and `bound` must outlive the plan. Unimplemented: a statement that the executor does not run; the message starts with its location.
+// `program` and `bound` must outlive the plan. Unimplemented: a statement that the executor does not run; the message starts with
+// its location.
 absl::StatusOr<LaunchPlan> PlanLaunch(const Program& program, const BoundArgs& bound, const Launch& launch);
 
 // `status` with the source location before its message; Blame also names the statement. The code stays.

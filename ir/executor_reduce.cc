@@ -18,10 +18,14 @@ Value Identity(ReduceOp op, DType type) {
   const bool is_float = IsFloat(type);
   const double greatest = is_float ? (HasInfinity(type) ? std::numeric_limits<double>::infinity() : MaxFinite(type)) : 0;
   switch (op) {
-    case ReduceOp::kMax: return is_float ? Value{.f = -greatest} : Value{.i = MinInt(type)};
-    case ReduceOp::kMin: return is_float ? Value{.f = greatest} : Value{.i = MaxInt(type)};
-    case ReduceOp::kBitAnd: return {.i = type == DType::kBool ? 1 : ConvertValue({.i = -1}, DType::kInt64, type).i};
-    default: return is_float ? Value{.f = 0} : Value{.i = 0};
+    case ReduceOp::kMax:
+      return is_float ? Value{.f = -greatest} : Value{.i = MinInt(type)};
+    case ReduceOp::kMin:
+      return is_float ? Value{.f = greatest} : Value{.i = MaxInt(type)};
+    case ReduceOp::kBitAnd:
+      return {.i = type == DType::kBool ? 1 : ConvertValue({.i = -1}, DType::kInt64, type).i};
+    default:
+      return is_float ? Value{.f = 0} : Value{.i = 0};
   }
 }
 
@@ -38,12 +42,18 @@ double FloatStep(ReduceOp op, bool nan_propagate, double acc, double x) {
 int64_t IntStep(ReduceOp op, DType type, int64_t acc, int64_t x) {
   switch (op) {
     case ReduceOp::kMax:
-    case ReduceOp::kAbsMax: return EvalInt(ExprOp::kMax, type, acc, x);
-    case ReduceOp::kMin: return EvalInt(ExprOp::kMin, type, acc, x);
-    case ReduceOp::kBitAnd: return acc & x;
-    case ReduceOp::kBitOr: return acc | x;
-    case ReduceOp::kBitXor: return acc ^ x;
-    default: return static_cast<int64_t>(static_cast<uint64_t>(acc) + static_cast<uint64_t>(x));
+    case ReduceOp::kAbsMax:
+      return EvalInt(ExprOp::kMax, type, acc, x);
+    case ReduceOp::kMin:
+      return EvalInt(ExprOp::kMin, type, acc, x);
+    case ReduceOp::kBitAnd:
+      return acc & x;
+    case ReduceOp::kBitOr:
+      return acc | x;
+    case ReduceOp::kBitXor:
+      return acc ^ x;
+    default:
+      return static_cast<int64_t>(static_cast<uint64_t>(acc) + static_cast<uint64_t>(x));
   }
 }
 
@@ -74,7 +84,8 @@ struct Split {
 }  // namespace
 
 absl::Status TileOps::Reduce(const tilert::Reduce& op, const Box& src, const Box& dst) {
-  if (op.axis >= src.extent.size()) return InvalidArgument("dimension ", op.axis, " of a region with ", src.extent.size(), " dimensions");
+  if (op.axis >= src.extent.size())
+    return InvalidArgument("dimension ", op.axis, " of a region with ", src.extent.size(), " dimensions");
   Box kept = src;
   kept.extent[op.axis] = 1;
   if (absl::Status status = CheckSameShape(kept, dst); !status.ok()) {
@@ -112,7 +123,8 @@ absl::Status TileOps::Reduce(const tilert::Reduce& op, const Box& src, const Box
 }
 
 absl::Status TileOps::Scan(const tilert::Scan& op, const Box& src, const Box& dst) {
-  if (op.axis >= src.extent.size()) return InvalidArgument("dimension ", op.axis, " of a region with ", src.extent.size(), " dimensions");
+  if (op.axis >= src.extent.size())
+    return InvalidArgument("dimension ", op.axis, " of a region with ", src.extent.size(), " dimensions");
   TILERT_RETURN_IF_ERROR(CheckSameShape(src, dst));
   const DType work = WorkType(true, TypeOf(src), TypeOf(dst));
   std::vector<Value>& values = a_.values;

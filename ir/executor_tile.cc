@@ -50,8 +50,8 @@ void MultiplyInts(const Value* a, const Value* b, Value* c, int64_t m_extent, in
 
 absl::Status TileOps::CheckSameShape(const Box& src, const Box& dst) const {
   if (WithoutOnes(src.extent) == WithoutOnes(dst.extent)) return absl::OkStatus();
-  return InvalidArgument("the region of '", NameOf(src), "' is ", Text(src.extent), ", that of '", NameOf(dst), "' is ", Text(dst.extent),
-                         ": apart from extents of 1 they must agree");
+  return InvalidArgument("the region of '", NameOf(src), "' is ", Text(src.extent), ", that of '", NameOf(dst), "' is ",
+                         Text(dst.extent), ": apart from extents of 1 they must agree");
 }
 
 // Converts src to dst's type chunk by chunk and hands the chunks to write(first, count, values).
@@ -70,11 +70,13 @@ absl::Status TileOps::Stream(const Box& src, const Box& dst, Value fill, F write
 }
 
 absl::Status TileOps::Copy(const Box& src, const Box& dst, Value fill) {
-  return Stream(src, dst, fill, [&](int64_t first, int64_t count, const Value* values) { memory_.Write(dst, first, count, values); });
+  return Stream(src, dst, fill,
+                [&](int64_t first, int64_t count, const Value* values) { memory_.Write(dst, first, count, values); });
 }
 
 absl::Status TileOps::Atomic(AtomicOp op, const Box& src, const Box& dst) {
-  return Stream(src, dst, Value{}, [&](int64_t first, int64_t count, const Value* values) { memory_.Atomic(op, dst, first, count, values); });
+  return Stream(src, dst, Value{},
+                [&](int64_t first, int64_t count, const Value* values) { memory_.Atomic(op, dst, first, count, values); });
 }
 
 void TileOps::Fill(const Box& dst, Value value) {
@@ -121,7 +123,8 @@ namespace {
 std::vector<Value> Transposed(const std::vector<Value>& values, int64_t rows, int64_t columns) {
   std::vector<Value> result(values.size());
   for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) result[static_cast<size_t>(c * rows + r)] = values[static_cast<size_t>(r * columns + c)];
+    for (int64_t c = 0; c < columns; ++c)
+      result[static_cast<size_t>(c * rows + r)] = values[static_cast<size_t>(r * columns + c)];
   }
   return result;
 }
@@ -140,8 +143,8 @@ absl::Status TileOps::Gemm(const tilert::Gemm& op, const Box& a, const Box& b, c
     std::swap(matrix->rows, matrix->columns);
   }
   if (a_.columns != b_.rows || a_.rows != c_.rows || b_.columns != c_.columns) {
-    return InvalidArgument("the operands are ", a_.rows, " by ", a_.columns, " and ", b_.rows, " by ", b_.columns, ", the accumulator is ", c_.rows,
-                           " by ", c_.columns, ": they do not fit");
+    return InvalidArgument("the operands are ", a_.rows, " by ", a_.columns, " and ", b_.rows, " by ", b_.columns,
+                           ", the accumulator is ", c_.rows, " by ", c_.columns, ": they do not fit");
   }
   const auto multiply = floats ? MultiplyFloats : MultiplyInts;
   multiply(a_.values.data(), b_.values.data(), c_.values.data(), c_.rows, c_.columns, a_.columns);

@@ -37,26 +37,42 @@ int64_t Modulo(DType type, int64_t a, int64_t b) {
 int64_t Wide(ExprOp op, DType type, int64_t a, int64_t b) {
   const bool index = type == DType::kIndex;
   switch (op) {
-    case ExprOp::kAdd: return index ? AddIndex(a, b) : static_cast<int64_t>(U(a) + U(b));
-    case ExprOp::kSub: return index ? SubIndex(a, b) : static_cast<int64_t>(U(a) - U(b));
-    case ExprOp::kMul: return index ? MulIndex(a, b) : static_cast<int64_t>(U(a) * U(b));
-    case ExprOp::kFloorDiv: return Divide(type, a, b);
-    case ExprOp::kFloorMod: return Modulo(type, a, b);
-    case ExprOp::kBitAnd: return a & b;
-    case ExprOp::kBitOr: return a | b;
-    case ExprOp::kBitXor: return a ^ b;
-    case ExprOp::kShl: return ShiftLeft(type, a, b);
-    case ExprOp::kShr: return ShiftRight(type, a, b);
-    case ExprOp::kMin: return Less(type, b, a) ? b : a;
-    case ExprOp::kMax: return Less(type, a, b) ? b : a;
-    case ExprOp::kNeg: return index ? SubIndex(0, a) : static_cast<int64_t>(0 - U(a));
-    case ExprOp::kAbs: return Less(type, a, 0) ? Wide(ExprOp::kNeg, type, a, 0) : a;
-    case ExprOp::kBitNot: return ~a;
+    case ExprOp::kAdd:
+      return index ? AddIndex(a, b) : static_cast<int64_t>(U(a) + U(b));
+    case ExprOp::kSub:
+      return index ? SubIndex(a, b) : static_cast<int64_t>(U(a) - U(b));
+    case ExprOp::kMul:
+      return index ? MulIndex(a, b) : static_cast<int64_t>(U(a) * U(b));
+    case ExprOp::kFloorDiv:
+      return Divide(type, a, b);
+    case ExprOp::kFloorMod:
+      return Modulo(type, a, b);
+    case ExprOp::kBitAnd:
+      return a & b;
+    case ExprOp::kBitOr:
+      return a | b;
+    case ExprOp::kBitXor:
+      return a ^ b;
+    case ExprOp::kShl:
+      return ShiftLeft(type, a, b);
+    case ExprOp::kShr:
+      return ShiftRight(type, a, b);
+    case ExprOp::kMin:
+      return Less(type, b, a) ? b : a;
+    case ExprOp::kMax:
+      return Less(type, a, b) ? b : a;
+    case ExprOp::kNeg:
+      return index ? SubIndex(0, a) : static_cast<int64_t>(0 - U(a));
+    case ExprOp::kAbs:
+      return Less(type, a, 0) ? Wide(ExprOp::kNeg, type, a, 0) : a;
+    case ExprOp::kBitNot:
+      return ~a;
     case ExprOp::kPopcount: {
       const int bits = DTypeBits(type);
       return __builtin_popcountll(bits >= 64 ? U(a) : U(a) & ((uint64_t{1} << bits) - 1));
     }
-    default: return a;  // floor, ceil, round, trunc
+    default:
+      return a;  // floor, ceil, round, trunc
   }
 }
 
@@ -74,23 +90,35 @@ bool IsIntOp(ExprOp op) {
     case ExprOp::kNot:
     case ExprOp::kBitNot:
     case ExprOp::kAbs:
-    case ExprOp::kPopcount: return true;
-    default: return IsInfixOp(op) && op != ExprOp::kDiv;
+    case ExprOp::kPopcount:
+      return true;
+    default:
+      return IsInfixOp(op) && op != ExprOp::kDiv;
   }
 }
 
 int64_t EvalInt(ExprOp op, DType type, int64_t a, int64_t b) {
   switch (op) {
-    case ExprOp::kLt: return Less(type, a, b);
-    case ExprOp::kLe: return !Less(type, b, a);
-    case ExprOp::kGt: return Less(type, b, a);
-    case ExprOp::kGe: return !Less(type, a, b);
-    case ExprOp::kEq: return a == b;
-    case ExprOp::kNe: return a != b;
-    case ExprOp::kAnd: return a != 0 && b != 0;
-    case ExprOp::kOr: return a != 0 || b != 0;
-    case ExprOp::kNot: return a == 0;
-    default: return WrapInt(Wide(op, type, a, b), type);
+    case ExprOp::kLt:
+      return Less(type, a, b);
+    case ExprOp::kLe:
+      return !Less(type, b, a);
+    case ExprOp::kGt:
+      return Less(type, b, a);
+    case ExprOp::kGe:
+      return !Less(type, a, b);
+    case ExprOp::kEq:
+      return a == b;
+    case ExprOp::kNe:
+      return a != b;
+    case ExprOp::kAnd:
+      return a != 0 && b != 0;
+    case ExprOp::kOr:
+      return a != 0 || b != 0;
+    case ExprOp::kNot:
+      return a == 0;
+    default:
+      return WrapInt(Wide(op, type, a, b), type);
   }
 }
 

@@ -1,4 +1,5 @@
-// Operators on integers of any type, exactly as docs/ir_spec.md section 3 says, except that an index result outside 64 bits saturates.
+// Operators on integers of any type, exactly as docs/ir_spec.md section 3 says, except that an index result outside 64 bits
+// saturates.
 #pragma once
 
 #include <cstdint>

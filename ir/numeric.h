@@ -20,8 +20,9 @@ union Value {
 // The value of `type` nearest to `x`, ties to even, rounded once. Too large: infinity for float16, bfloat16 and float32;
 // the largest finite value for the float8 types, for which infinite `x` counts as too large.
 double RoundToType(DType type, double x);
-// The code of RoundToType(type, x) in the low DTypeBits(type) bits, except that an infinite `x` gives infinity in float8_e5m2: values of
-// the type keep their codes. Every NaN gives one code: positive, all mantissa bits set (float32 and float64: quiet, payload kept).
+// The code of RoundToType(type, x) in the low DTypeBits(type) bits, except that an infinite `x` gives infinity in float8_e5m2:
+// values of the type keep their codes. Every NaN gives one code: positive, all mantissa bits set (float32 and float64: quiet,
+// payload kept).
 uint64_t EncodeFloat(DType type, double x);
 // The value of a code; bits above DTypeBits(type) are ignored.
 double DecodeFloat(DType type, uint64_t code);

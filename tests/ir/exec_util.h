@@ -1,14 +1,14 @@
 // Arrays and shorthand for tests that run programs on the executor.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <random>
 #include <string>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "ir/builder.h"
 #include "ir/executor.h"
@@ -84,7 +84,8 @@ inline Program Built(ProgramBuilder& b) {
 }
 
 // Runs with two workers unless `options` says otherwise.
-inline absl::Status RunOn(const Program& program, std::vector<Array*> arrays, std::vector<ScalarArg> scalars = {}, ExecOptions options = {}) {
+inline absl::Status RunOn(const Program& program, std::vector<Array*> arrays, std::vector<ScalarArg> scalars = {},
+                          ExecOptions options = {}) {
   std::vector<TensorArg> args;
   for (Array* a : arrays) args.push_back(a->arg());
   if (options.threads == 0) options.threads = 2;

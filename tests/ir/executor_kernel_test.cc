@@ -29,8 +29,12 @@ Program GemmProgram(const GemmCase& g, int64_t block_m = 32, int64_t block_n = 4
   Buf acc = b.Fragment("acc", DType::kFloat32, {block_m, block_n});
   b.Fill(acc, 0);
   Val k = b.OpenFor(ForKind::kPipelined, "k", 0, CeilDiv(K, block_k), 1, 3);
-  b.Copy(g.transpose_a ? A.At({k * block_k, by * block_m}, {block_k, block_m}) : A.At({by * block_m, k * block_k}, {block_m, block_k}), As);
-  b.Copy(g.transpose_b ? B.At({bx * block_n, k * block_k}, {block_n, block_k}) : B.At({k * block_k, bx * block_n}, {block_k, block_n}), Bs);
+  b.Copy(g.transpose_a ? A.At({k * block_k, by * block_m}, {block_k, block_m})
+                       : A.At({by * block_m, k * block_k}, {block_m, block_k}),
+         As);
+  b.Copy(g.transpose_b ? B.At({bx * block_n, k * block_k}, {block_n, block_k})
+                       : B.At({k * block_k, bx * block_n}, {block_k, block_n}),
+         Bs);
   b.Gemm(As, Bs, acc, g.transpose_a, g.transpose_b);
   b.Close();
   b.Copy(acc, C.At({by * block_m, bx * block_n}, {block_m, block_n}));
@@ -92,7 +96,8 @@ Program SoftmaxProgram(int64_t tile) {
   Val M = b.Dim("M"), N = b.Dim("N");
   Buf X = b.Tensor("X", DType::kFloat16, {M, N}), Y = b.Tensor("Y", DType::kFloat32, {M, N}, Access::kOut);
   auto [row] = b.Launch<1>("main", {M}, 128);
-  Buf x = b.Fragment("x", DType::kFloat32, {tile}), top = b.Fragment("top", DType::kFloat32, {1}), part = b.Fragment("part", DType::kFloat32, {1});
+  Buf x = b.Fragment("x", DType::kFloat32, {tile}), top = b.Fragment("top", DType::kFloat32, {1}),
+      part = b.Fragment("part", DType::kFloat32, {1});
   Buf sum = b.Fragment("sum", DType::kFloat32, {1});
   b.Fill(top, b.Float(-kInf, DType::kFloat32));
   b.Fill(sum, 0);
@@ -188,7 +193,8 @@ Program AttentionProgram(int64_t dim) {
   auto [bx] = b.Launch<1>("main", {CeilDiv(S, kM)}, 128);
   Buf q = b.Shared("q", f16, {kM, dim}), k = b.Shared("k", f16, {kN, dim}), v = b.Shared("v", f16, {kN, dim});
   Buf s = b.Fragment("s", f32, {kM, kN}), p = b.Fragment("p", f16, {kM, kN}), o = b.Fragment("o", f32, {kM, dim});
-  Buf top = b.Fragment("top", f32, {kM}), old = b.Fragment("old", f32, {kM}), sum = b.Fragment("sum", f32, {kM}), part = b.Fragment("part", f32, {kM});
+  Buf top = b.Fragment("top", f32, {kM}), old = b.Fragment("old", f32, {kM}), sum = b.Fragment("sum", f32, {kM}),
+      part = b.Fragment("part", f32, {kM});
   const double scale = 1 / std::sqrt(static_cast<double>(dim));
   b.Copy(Q.At({bx * kM, 0}, {kM, dim}), q);
   b.Fill(o, 0);

@@ -1,14 +1,14 @@
 // Conversions against a slow reference: a table of every value of a format, built with ldexp, and nearest-value search in it.
 #include "ir/numeric.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "ir/int_math.h"
 
@@ -65,7 +65,9 @@ double ReferenceRound(const Spec& spec, const std::vector<double>& values, doubl
   return std::copysign(result, x);
 }
 
-bool Same(double a, double b) { return (std::isnan(a) && std::isnan(b)) || std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
+bool Same(double a, double b) {
+  return (std::isnan(a) && std::isnan(b)) || std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+}
 
 class NarrowFloat : public testing::TestWithParam<Spec> {};
 
@@ -107,7 +109,8 @@ TEST_P(NarrowFloat, RoundsToNearestEven) {
   const double max = values.back(), edge = max + (max - values[values.size() - 2]) / 2;
   for (double x : {max, edge, std::nextafter(edge, 0), std::nextafter(edge, kInf), 2 * max, 1e300, kInf, kNan, 5e-324}) check(x);
   std::mt19937_64 random(7);
-  for (int k = 0; k < 100000; ++k) check(std::ldexp(1.0 + std::ldexp(static_cast<double>(random() >> 12), -52), static_cast<int>(random() % 300) - 160));
+  for (int k = 0; k < 100000; ++k)
+    check(std::ldexp(1.0 + std::ldexp(static_cast<double>(random() >> 12), -52), static_cast<int>(random() % 300) - 160));
 }
 
 TEST_P(NarrowFloat, KnowsItsLimits) {
