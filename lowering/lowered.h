@@ -34,6 +34,9 @@ struct KernelArg {
   uint32_t bytes = 8;  // 8 for pointers and for dims (4 for dims with index32); the scalar's size
 };
 
+// The parameters of the kernel emitted from `kernel`: its global buffers in order, then all dims, then all scalars.
+std::vector<KernelArg> KernelArgs(const kir::Kernel& kernel);
+
 struct LoweredKernel {
   std::string symbol;            // extern "C" name
   std::vector<KernelArg> args;

@@ -44,7 +44,7 @@ class Liveness {
         if (!leaf) {
           for (const kir::Block* child : kir::ChildBlocks(stmt)) Visit(*child, in_loop || loop);
         }
-        if (leaf || loop) Use(stmt, begin, now_);
+        Use(stmt, begin, now_);
       } else {
         for (const kir::Block* child : kir::ChildBlocks(stmt)) Visit(*child, true);
       }

@@ -1,0 +1,10 @@
+# Writes OUTPUT, a header with one hash over the contents of FILES (separated by |). Names and places of the files do not count.
+string(REPLACE "|" ";" files "${FILES}")
+list(SORT files COMPARE FILE_BASENAME)
+set(all "")
+foreach(path IN LISTS files)
+  file(SHA256 "${path}" hash)
+  string(APPEND all "${hash}")
+endforeach()
+string(SHA256 id "${all}")
+file(CONFIGURE OUTPUT "${OUTPUT}" CONTENT "#pragma once\n\ninline constexpr char kLoweringBuildId[] = \"${id}\";\n")

@@ -1,0 +1,189 @@
+// The compiler's table of contents: the passes over tiles, the plan, the passes over KernelIr, the emitter.
+#include <chrono>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
+#include "ir/printer.h"
+#include "ir/status_util.h"
+#include "lowering/build_id.h"
+#include "lowering/kernel_pass.h"
+#include "lowering/lowered.h"
+#include "lowering/plan_builder.h"
+#include "lowering/tile_state.h"
+
+namespace tilert {
+namespace {
+
+struct TilePass {
+  std::string_view name;
+  std::string_view why_here;
+  absl::Status (*run)(TileState&);
+};
+
+constexpr TilePass kTilePasses[] = {
+    {"desugar", "first: the other passes know fewer statements", DesugarTiles},
+    {"hoist-memory-accesses", "before layouts: the tiles it makes need layouts too", HoistMemoryAccesses},
+    {"solve-layouts", "last over tiles: all statements that touch a fragment are known", SolveLayouts},
+};
+
+struct KernelPass {
+  std::string_view name;
+  std::string_view why_here;
+  absl::Status (*run)(KernelState&);
+};
+
+constexpr KernelPass kKernelPasses[] = {
+    {"plan-shared-memory", "before barriers: buffers that share memory conflict", PlanSharedMemory},
+    {"place-barriers", "after the plan of shared memory, on the final order of statements", PlaceBarriers},
+    {"prove-bounds", "last: only the emitter uses it", ProveBounds},
+};
+
+class PassLog {
+ public:
+  explicit PassLog(const LowerOptions& options) : options_(options) {}
+  // Appends what a pass made, if it was asked for.
+  template <typename MakeText>
+  void After(std::string_view pass, MakeText text) {
+    const auto now = std::chrono::steady_clock::now();
+    if (options_.printed != nullptr && (options_.print_after == "all" || ToStd(options_.print_after) == pass)) {
+      const double ms = std::chrono::duration<double, std::milli>(now - start_).count();
+      *options_.printed += Cat("// ---- after ", pass, " (", absl::StrFormat("%.2f", ms), " ms)\n", text(), "\n");
+    }
+    start_ = std::chrono::steady_clock::now();
+  }
+
+ private:
+  const LowerOptions& options_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+absl::StatusOr<TileState> MakeTileState(const Program& program, size_t launch, const ArgClass& args, const Target& target) {
+  TileState state;
+  state.program = program;
+  state.launch = launch;
+  state.args = args;
+  state.target = target;
+  int64_t threads = 0;
+  if (!program.exprs.AsInt(program.launches[launch].threads, &threads) || threads < 1 || threads > 1024) {
+    return InvalidArgument("launch '", program.launches[launch].name, "' needs a number of threads from 1 to 1024 that is fixed at specialisation");
+  }
+  state.warps = static_cast<int>((threads + kLanes - 1) / kLanes);
+  for (Buffer& buffer : state.program.buffers) {
+    if (buffer.scope == Scope::kLocal) buffer.scope = Scope::kFragment;  // outside thread regions: one array for the block
+  }
+  absl::Status fixed = absl::OkStatus();
+  ForEachStmt(program.launches[launch].body, [&](const Stmt& stmt) {
+    auto* alloc = std::get_if<Alloc>(&stmt.op);
+    if (alloc == nullptr || AllKnown(state.Shape(alloc->buffer))) return;
+    fixed = InvalidArgument("buffer '", state.buffer(alloc->buffer).name, "' has an extent that is not fixed", Where(program, stmt.loc),
+                            "; give the dims in its shape when you specialise the program");
+  });
+  if (!fixed.ok()) return fixed;
+  return state;
+}
+
+// A C identifier for launch number `index` of `program`; what is no letter or digit becomes '_'.
+std::string KernelName(const Program& program, size_t index) {
+  std::string name = program.name;
+  if (program.launches.size() > 1) name += Cat("_", program.launches[index].name);
+  for (char& c : name) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  if (name.empty() || absl::ascii_isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "k_");
+  constexpr size_t kLongest = 96;
+  if (name.size() > kLongest) name.resize(kLongest);
+  return program.launches.size() > 1 ? Cat(name, "_", index) : name;
+}
+
+LoweredKernel LaunchRecord(const Program& program, size_t index, const kir::Kernel& kernel) {
+  LoweredKernel record;
+  record.symbol = kernel.name;
+  record.args = KernelArgs(kernel);
+  record.grid = program.launches[index].grid;
+  record.threads = static_cast<uint32_t>(kernel.warps * kLanes);
+  record.shared_bytes = static_cast<uint64_t>(kernel.shared_bytes);
+  record.cooperative = program.launches[index].cooperative;
+  return record;
+}
+
+}  // namespace
+
+std::string ArgClass::ToString() const {
+  std::string text = "align";
+  for (uint32_t bytes : alignment) text += Cat(" ", bytes);
+  text += index32 ? ", 32-bit index" : ", 64-bit index";
+  for (size_t d = 0; d < dim_divisor.size(); ++d) {
+    if (dim_divisor[d] > 1) text += Cat(", dim ", d, " % ", dim_divisor[d]);
+  }
+  return text;
+}
+
+ArgClass GeneralArgClass(const Program& program) {
+  ArgClass args;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.scope == Scope::kGlobal) args.alignment.push_back(static_cast<uint32_t>(DTypeBytes(buffer.dtype)));
+  }
+  args.dim_divisor.assign(program.dims.size(), 1);
+  return args;
+}
+
+ArgClass FastArgClass(const Program& program) {
+  ArgClass args = GeneralArgClass(program);
+  for (uint32_t& bytes : args.alignment) bytes = 16;
+  args.index32 = true;
+  return args;
+}
+
+absl::StatusOr<kir::Kernel> Plan(const Program& program, size_t launch, const ArgClass& arg_class, const Target& target,
+                                 const LowerOptions& options) {
+  PassLog log(options);
+  TILERT_ASSIGN_OR_RETURN(TileState tiles, MakeTileState(program, launch, arg_class, target));
+  for (const TilePass& pass : kTilePasses) {
+    TILERT_RETURN_IF_ERROR(pass.run(tiles));
+    log.After(pass.name, [&] { return PrintProgram(tiles.program) + tiles.report; });
+  }
+  KernelState state{{}, target, arg_class};
+  TILERT_ASSIGN_OR_RETURN(state.kernel, PlanBuilder(tiles).Run());
+  state.kernel.name = KernelName(program, launch);
+  log.After("plan", [&] { return kir::ToText(state.kernel); });
+  for (const KernelPass& pass : kKernelPasses) {
+    TILERT_RETURN_IF_ERROR(pass.run(state));
+    log.After(pass.name, [&] { return kir::ToText(state.kernel); });
+    if (!options.verify_each) continue;
+    if (const std::string error = kir::VerifyKernel(state.kernel); !error.empty()) {
+      return Internal("after ", pass.name, " kernel '", state.kernel.name, "' is malformed: ", error);
+    }
+  }
+  return std::move(state.kernel);
+}
+
+absl::StatusOr<Lowered> Lower(const Program& program, const ArgClass& arg_class, const Target& target, const LowerOptions& options) {
+  Lowered lowered;
+  std::string kernels;
+  for (size_t i = 0; i < program.launches.size(); ++i) {
+    TILERT_ASSIGN_OR_RETURN(kir::Kernel kernel, Plan(program, i, arg_class, target, options));
+    TILERT_ASSIGN_OR_RETURN(const std::string source, EmitKernel(kernel, target));
+    kernels += source;
+    lowered.report += Cat(kernel.name, ":\n", kernel.schedule);
+    lowered.kernels.push_back(LaunchRecord(program, i, kernel));
+    lowered.kernel_ir.push_back(std::move(kernel));
+  }
+  lowered.source = Prelude(target) + kernels;
+  return lowered;
+}
+
+std::vector<KernelArg> KernelArgs(const kir::Kernel& kernel) {
+  std::vector<KernelArg> args;
+  for (const kir::Buffer& buffer : kernel.buffers) {
+    if (buffer.space == kir::Space::kGlobal) args.push_back({KernelArg::Kind::kTensor, buffer.program_buffer, 8});
+  }
+  for (uint32_t d = 0; d < kernel.dims.size(); ++d) args.push_back({KernelArg::Kind::kDim, d, kernel.index32 ? 4u : 8u});
+  for (uint32_t i = 0; i < kernel.scalars.size(); ++i) {
+    args.push_back({KernelArg::Kind::kScalar, i, static_cast<uint32_t>(DTypeBytes(kernel.scalars[i].dtype))});
+  }
+  return args;
+}
+
+std::string LoweringBuildId() { return kLoweringBuildId; }
+
+}  // namespace tilert
