@@ -1,7 +1,11 @@
 // tilert build: cubins for given architectures into a bundle. Needs NVRTC, no GPU.
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
-#include <memory>
-#include <set>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
 
 #include "ir/flat_writer.h"
 #include "ir/specialize.h"
@@ -43,32 +47,60 @@ std::vector<CubinKernel> CubinKernels(const Lowered& lowered) {
   return kernels;
 }
 
-absl::StatusOr<PrebuiltCubin> BuildOne(const Nvrtc& nvrtc, const Program& program,
-                                       const std::map<std::string, int64_t>& constants,
-                                       const std::map<std::string, int64_t>& dims, bool general, const Target& target,
-                                       Bundle* bundle) {
-  TILERT_ASSIGN_OR_RETURN(const Program specialised, Specialize(program, constants, dims));
-  const ArgClass arg_class = general ? GeneralArgClass(specialised) : FastArgClass(specialised);
-  TILERT_ASSIGN_OR_RETURN(const Lowered lowered, Lower(specialised, arg_class, target));
+// One program for one target and class of arguments.
+struct Job {
+  const Program* program;
+  const Target* target;
+  bool general;
+};
+
+struct Built {
+  PrebuiltCubin cubin;
+  std::string code;
+};
+
+absl::StatusOr<Built> BuildOne(const Nvrtc& nvrtc, const Job& job, const std::map<std::string, int64_t>& constants,
+                               const std::map<std::string, int64_t>& dims) {
+  TILERT_ASSIGN_OR_RETURN(const Program specialised, Specialize(*job.program, constants, dims));
+  const ArgClass arg_class = job.general ? GeneralArgClass(specialised) : FastArgClass(specialised);
+  TILERT_ASSIGN_OR_RETURN(const Lowered lowered, Lower(specialised, arg_class, *job.target));
   CompileOptions options;
-  options.arch = target.arch;
-  absl::StatusOr<CompiledCode> code = Compile(nvrtc, program.name + ".cu", lowered.source, options);
+  options.arch = job.target->arch;
+  absl::StatusOr<CompiledCode> code = Compile(nvrtc, job.program->name + ".cu", lowered.source, options);
   if (!code.ok()) {
+    // The source is ours: that it does not compile is never the user's mistake.
     const bool ours = absl::IsInvalidArgument(code.status());
     return absl::Status(ours ? absl::StatusCode::kInternal : code.status().code(), code.status().message());
   }
-  PrebuiltCubin cubin;
-  cubin.program_digest = ProgramDigest(program);
+  Built built;
+  PrebuiltCubin& cubin = built.cubin;
+  cubin.program_digest = ProgramDigest(*job.program);
   for (const Constant& constant : specialised.constants) cubin.constants[constant.name] = constant.candidates[0];
   cubin.dims = dims;
   cubin.alignment = arg_class.alignment;
   cubin.dim_divisor = arg_class.dim_divisor;
   cubin.index32 = arg_class.index32;
-  cubin.target = target.arch;
+  cubin.target = job.target->arch;
   cubin.launch_abi = static_cast<uint32_t>(kLaunchAbi);
   cubin.kernels = CubinKernels(lowered);
-  cubin.code = bundle->Own(std::move(code->code));
-  return cubin;
+  built.code = std::move(code->code);
+  return built;
+}
+
+// Runs `work(i)` for every i below `count` on all processors; stops early once one returns false.
+void ForEachInParallel(size_t count, const std::function<bool(size_t)>& work) {
+  std::atomic<size_t> next{0};
+  std::atomic<bool> stop{false};
+  const auto worker = [&] {
+    for (size_t i = next++; i < count && !stop; i = next++) {
+      if (!work(i)) stop = true;
+    }
+  };
+  std::vector<std::thread> threads;
+  const size_t workers = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
+  for (size_t i = 1; i < workers; ++i) threads.emplace_back(worker);
+  worker();
+  for (std::thread& thread : threads) thread.join();
 }
 
 bool SamePlace(const PrebuiltCubin& a, const PrebuiltCubin& b) {
@@ -76,45 +108,62 @@ bool SamePlace(const PrebuiltCubin& a, const PrebuiltCubin& b) {
          a.dim_divisor == b.dim_divisor && a.index32 == b.index32 && a.target == b.target && a.launch_abi == b.launch_abi;
 }
 
-absl::Status Run(const Args& args) {
+absl::StatusOr<std::vector<Target>> Targets(const Args& args) {
   if (!args.Has("--arch")) return UsageError("tilert build needs --arch");
-  const std::string& path = args.positional()[0];
   std::vector<Target> targets;
   for (const std::string& arch : SplitList(args.Get("--arch"))) {
     absl::StatusOr<Target> target = FindTarget(arch, args.Get("--family", "auto"));
     if (!target.ok()) return UsageError(ToStd(target.status().message()));
     targets.push_back(*std::move(target));
   }
+  return targets;
+}
+
+absl::Status Run(const Args& args) {
+  const std::string &path = args.positional()[0], wanted = args.Get("--entry");
+  TILERT_ASSIGN_OR_RETURN(const auto targets, Targets(args));
   TILERT_ASSIGN_OR_RETURN(const auto constants, IntAssignments(args, "--set"));
   TILERT_ASSIGN_OR_RETURN(const auto dims, IntAssignments(args, "--dim"));
   TILERT_ASSIGN_OR_RETURN(const auto file, OpenBundle(path));
   Bundle& bundle = file->bundle;
-  const std::string wanted = args.Get("--entry");
   if (!wanted.empty() && bundle.Find(wanted) == nullptr) return absl::NotFoundError(Cat(path, ": no program '", wanted, "'"));
   TILERT_ASSIGN_OR_RETURN(const auto nvrtc, Nvrtc::Load());
-  Progress progress;
-  size_t built = 0, bytes = 0;
-  for (const Target& target : targets) {
-    for (size_t i = 0; i < bundle.programs.size(); ++i) {
-      if (!wanted.empty() && bundle.programs[i].name != wanted) continue;
-      TILERT_ASSIGN_OR_RETURN(const VerifiedProgram program, Verify(bundle.programs[i]));
-      for (bool general : {false, true}) {
-        progress.Show(Cat("building ", program->name, " for ", target.arch, general ? ", any arguments" : ", aligned arguments",
-                          " (", built, " done)"));
-        absl::StatusOr<PrebuiltCubin> cubin = BuildOne(*nvrtc, *program, constants, dims, general, target, &bundle);
-        if (!cubin.ok())
-          return absl::Status(cubin.status().code(),
-                              Cat(path, ": ", program->name, " for ", target.arch, ": ", cubin.status().message()));
-        std::erase_if(bundle.cubins, [&](const PrebuiltCubin& old) { return SamePlace(old, *cubin); });
-        ++built;
-        bytes += cubin->code.size();
-        bundle.cubins.push_back(*std::move(cubin));
-      }
+  std::vector<Job> jobs;
+  for (const Program& program : bundle.programs) {
+    if (!wanted.empty() && program.name != wanted) continue;
+    TILERT_RETURN_IF_ERROR(Verify(program).status());
+    for (const Target& target : targets) {
+      for (bool general : {false, true}) jobs.push_back({&program, &target, general});
     }
+  }
+  std::vector<absl::StatusOr<Built>> results(jobs.size(), absl::CancelledError(""));
+  {
+    Progress progress;
+    std::mutex mutex;
+    size_t done = 0;
+    ForEachInParallel(jobs.size(), [&](size_t i) {
+      results[i] = BuildOne(*nvrtc, jobs[i], constants, dims);
+      const std::lock_guard<std::mutex> lock(mutex);
+      progress.Show(Cat(++done, " of ", jobs.size(), ": ", jobs[i].program->name, " for ", jobs[i].target->arch));
+      return results[i].ok();
+    });
+  }
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const absl::Status& status = results[i].status();
+    if (status.ok() || absl::IsCancelled(status)) continue;
+    return absl::Status(status.code(),
+                        Cat(path, ": ", jobs[i].program->name, " for ", jobs[i].target->arch, ": ", status.message()));
+  }
+  size_t bytes = 0;
+  for (absl::StatusOr<Built>& result : results) {
+    std::erase_if(bundle.cubins, [&](const PrebuiltCubin& old) { return SamePlace(old, result->cubin); });
+    bytes += result->code.size();
+    result->cubin.code = bundle.Own(std::move(result->code));
+    bundle.cubins.push_back(std::move(result->cubin));
   }
   TILERT_ASSIGN_OR_RETURN(const std::string output, WriteBundle(bundle));
   TILERT_RETURN_IF_ERROR(WriteFile(args.Get("-o", path), output));
-  std::printf("%s: %zu cubins, %zu bytes of code\n", args.Get("-o", path).c_str(), built, bytes);
+  std::printf("%s: %zu cubins, %zu bytes of code\n", args.Get("-o", path).c_str(), results.size(), bytes);
   return absl::OkStatus();
 }
 
