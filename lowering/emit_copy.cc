@@ -143,6 +143,7 @@ int64_t WordsOf(DType type, int64_t count) { return std::max<int64_t>(count / Pe
 // The widest vector that suits a copy between registers: enough to fill words on both sides.
 int64_t RegisterVector(const EmitContext& c, const kir::Copy& copy) {
   const int64_t width = std::max(PerWord(c.buffer(copy.dst.buffer).dtype), PerWord(c.buffer(copy.src.buffer).dtype));
+  if (copy.layout.dims.empty()) return 1;
   return HasVector(copy.layout, width) && copy.layout.dims.back().extent % width == 0 ? width : 1;
 }
 
