@@ -196,6 +196,23 @@ TEST_F(StdKernels, Attention) {
   }
 }
 
+// One small shape of each kernel: what runs under compute-sanitizer.
+TEST_F(StdKernels, SanitizerShapes) {
+  Check("transpose_bf16", {{"M", 65}, {"N", 72}}, 0);
+  for (const char* order : {"nn", "nt", "tn", "tt"}) {
+    Check(std::string("gemm_") + order + "_bf16", {{"M", 136}, {"N", 72}, {"K", 168}}, 4.0 * 169 * 0x1p-24);
+    Check(std::string("gemm_") + order + "_f16", {{"M", 65}, {"N", 67}, {"K", 35}}, 4.0 * 36 * 0x1p-24);
+  }
+  Check("gemv_bf16", {{"N", 9}, {"K", 520}}, 4.0 * 521 * 0x1p-24);
+  for (const char* rows : {"rms_norm_bf16", "softmax_bf16", "layer_norm_bf16"}) {
+    Check(rows, {{"M", 2}, {"N", 8200}}, 0x1p-14);
+    Check(rows, {{"M", 2}, {"N", 77}}, 0x1p-14);
+  }
+  for (const char* entry : {"attention_d64_bf16", "attention_causal_d128_bf16"}) {
+    Check(entry, {{"batch", 1}, {"seq_q", 130}, {"seq_kv", 136}, {"heads", 2}, {"heads_kv", 1}}, 0x1p-7);
+  }
+}
+
 // The same call gives the same bits every time.
 TEST_F(StdKernels, Deterministic) {
   for (const char* entry : {"gemm_nt_bf16", "attention_causal_d128_bf16", "rms_norm_bf16", "softmax_f16"}) {
