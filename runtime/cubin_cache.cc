@@ -59,16 +59,21 @@ struct CubinCache::Flight {
   std::mutex mutex;
   std::condition_variable landed;
   std::optional<absl::StatusOr<CacheEntry>> result;
+  bool is_over = false;
 
-  void Land(absl::StatusOr<CacheEntry> value) {
+  void Land(const absl::StatusOr<CacheEntry>& value) {
     const std::lock_guard<std::mutex> lock(mutex);
-    if (!result) result = std::move(value);
+    result = value;
+  }
+  void End() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    is_over = true;
     landed.notify_all();
   }
   absl::StatusOr<CacheEntry> Wait() {
     std::unique_lock<std::mutex> lock(mutex);
-    landed.wait(lock, [this] { return result.has_value(); });
-    return *result;
+    landed.wait(lock, [this] { return is_over; });
+    return result ? *result : absl::InternalError("the build of this kernel was abandoned");
   }
 };
 
@@ -161,7 +166,7 @@ absl::StatusOr<CacheEntry> CubinCache::FindOrBuild(const std::string& key, const
     const std::string& key;
     Flight& flight;
     ~Landing() {
-      flight.Land(absl::InternalError("the build of this kernel was abandoned"));
+      flight.End();
       const std::lock_guard<std::mutex> lock(cache.mutex_);
       cache.flights_.erase(key);
     }

@@ -1,5 +1,6 @@
 // Kernel, second part: from a key to loaded code. Prebuilt code of a trusted bundle, else the cache, else lower and compile.
 #include <chrono>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -149,7 +150,13 @@ absl::Status Kernel::Prepare(PrepareMode mode) {
   std::vector<PrepareStats> stats(missing.size());
   std::vector<std::function<void()>> tasks;
   for (size_t i = 0; i < missing.size(); ++i) {
-    tasks.push_back([&, i] { entries[i] = Obtain(*missing[i], mode, stats[i]); });
+    tasks.push_back([&, i] {
+      try {
+        entries[i] = Obtain(*missing[i], mode, stats[i]);
+      } catch (const std::bad_alloc&) {
+        entries[i] = absl::Status(absl::StatusCode::kResourceExhausted, "");  // without a text it needs no memory
+      }
+    });
   }
   runtime_->RunAll(std::move(tasks));
   stats_ = {};

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <system_error>
+#include <exception>
 #include <thread>
 
 #include "ir/status_util.h"
@@ -90,22 +90,23 @@ void Runtime::RunAll(std::vector<std::function<void()>> tasks) const {
   std::condition_variable changed;
   size_t running = tasks.size() - 1;
   std::vector<std::thread> threads;
+  threads.reserve(running);
   for (size_t i = 0; i + 1 < tasks.size(); ++i) {
-    auto task = [&, i] {
+    const auto task = [&, i]() noexcept {
       tasks[i]();
       // Notified under the lock: the waiter destroys both as soon as it can take it.
       const std::lock_guard<std::mutex> lock(mutex);
       --running;
       changed.notify_all();
     };
-    if (options_.hooks.submit) {
-      options_.hooks.submit(task);
-      continue;
-    }
     try {
-      threads.emplace_back(task);
-    } catch (const std::system_error&) {
-      task();  // no more threads: do it here
+      if (options_.hooks.submit) {
+        options_.hooks.submit(task);
+      } else {
+        threads.emplace_back(task);
+      }
+    } catch (const std::exception&) {
+      task();  // no memory or no more threads: do it here
     }
   }
   tasks.back()();

@@ -72,7 +72,7 @@ class Runtime {
   absl::Status CheckContext() const;
 
   void Log(LogLevel level, const char* file, int line, const std::string& message) const;
-  // Runs all tasks, the last one on this thread, and returns when they are done.
+  // Runs all tasks, the last one on this thread, and returns when they are done. Tasks must not throw.
   void RunAll(std::vector<std::function<void()>> tasks) const;
 
  private:

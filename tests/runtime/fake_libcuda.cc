@@ -20,10 +20,18 @@ struct FunctionHandle { std::string name; const void* owner; bool loaded = false
 
 using namespace cuda;
 
+// TILERT_FAKE_OLD_DRIVER: the symbols that came with later drivers are not exported.
+#define FAKE_EXPORT_kRequired "default"
+#ifdef TILERT_FAKE_OLD_DRIVER
+#define FAKE_EXPORT_kOptional "hidden"
+#else
+#define FAKE_EXPORT_kOptional "default"
+#endif
+
 // One declaration per symbol of the list, under the exported name: a definition below that differs in type, or is
 // missing, does not link.
 #define TILERT_DRIVER_SYMBOL(method, symbol, presence, ...) \
-  extern "C" __attribute__((visibility("default"))) Result fake_##method(__VA_ARGS__) asm(symbol);
+  extern "C" __attribute__((visibility(FAKE_EXPORT_##presence))) Result fake_##method(__VA_ARGS__) asm(symbol);
 #include "runtime/driver_symbols.def"
 #undef TILERT_DRIVER_SYMBOL
 
@@ -39,6 +47,7 @@ class State final : public FakeCuda {
     const std::lock_guard<std::mutex> lock(mutex);
     scripts.clear(), calls.clear(), launches.clear(), parameter_counts.clear();
     major = 8, minor = 0, max_shared = 166912;
+    recording = true;
     broken_captures = misuses = 0;
   }
   void Fail(const std::string& symbol, int result, int skip, bool forever) override {
@@ -51,6 +60,12 @@ class State final : public FakeCuda {
     parameter_counts[kernel] = count;
   }
   Context MakeContext() override { return current_context = &context; }
+  void SetRecording(bool on) override { recording = on; }
+  void ForgetImages() override {
+    const std::lock_guard<std::mutex> lock(mutex);
+    for (LibraryHandle* image : images) delete image;
+    images.clear(), functions.clear();
+  }
   int Calls(const std::string& symbol) override {
     const std::lock_guard<std::mutex> lock(mutex);
     return calls[symbol];
@@ -69,7 +84,12 @@ class State final : public FakeCuda {
   // Counts the call and says what it is to return, if anything but success.
   Result Enter(const char* symbol) {
     const std::lock_guard<std::mutex> lock(mutex);
-    ++calls[symbol];
+    const auto count = calls.find(symbol);
+    if (count == calls.end()) {
+      calls.emplace(symbol, 1);
+    } else {
+      ++count->second;
+    }
     const auto it = scripts.find(symbol);
     if (it == scripts.end() || it->second.skip-- > 0) return kSuccess;
     const Result result = it->second.result;
@@ -90,8 +110,9 @@ class State final : public FakeCuda {
   }
 
   std::mutex mutex;
-  std::map<std::string, Script> scripts;
-  std::map<std::string, int> calls, parameter_counts;
+  std::map<std::string, Script, std::less<>> scripts;
+  std::map<std::string, int, std::less<>> calls, parameter_counts;
+  bool recording = true;
   std::vector<FakeLaunch> launches;
   std::set<LibraryHandle*> images;
   std::map<std::pair<LibraryHandle*, std::string>, FunctionHandle> functions;
@@ -170,6 +191,7 @@ Result Launch(Function handle, unsigned gx, unsigned gy, unsigned gz, unsigned t
       shared > static_cast<unsigned>(function->max_dynamic)) {
     return state.Misuse(kInvalidValue);
   }
+  if (!state.recording) return kSuccess;
   FakeLaunch launch{function->name, gx, gy, gz, threads, shared, {}, stream};
   const auto count = state.parameter_counts.find(function->name);
   for (int i = 0; count != state.parameter_counts.end() && i < count->second; ++i) {

@@ -28,6 +28,10 @@ class FakeCuda {
   virtual void SetParameterCount(const std::string& kernel, int count) = 0;
   // Makes a context current in the calling thread, as a host would.
   virtual cuda::Context MakeContext() = 0;
+  // Off: launches succeed without being remembered, so that the fake allocates nothing.
+  virtual void SetRecording(bool on) = 0;
+  // Forgets images whose unload was made to fail.
+  virtual void ForgetImages() = 0;
   virtual int Calls(const std::string& symbol) = 0;
   virtual std::vector<FakeLaunch> Launches() = 0;
   virtual int64_t LiveImages() = 0;     // libraries and modules loaded and not unloaded
@@ -39,6 +43,7 @@ class FakeCuda {
 };
 
 // The controls of the library beside this executable, which TILERT_LIBCUDA is set to. Null when it is not there.
-FakeCuda* LoadFakeCuda();
+// `old_driver`: the one without the symbols that driver_symbols.def calls optional.
+FakeCuda* LoadFakeCuda(bool old_driver = false);
 
 }  // namespace tilert

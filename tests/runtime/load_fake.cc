@@ -8,10 +8,10 @@
 
 namespace tilert {
 
-FakeCuda* LoadFakeCuda() {
+FakeCuda* LoadFakeCuda(bool old_driver) {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string path = self.parent_path() / "fake_libcuda.so";
+  const std::string path = self.parent_path() / (old_driver ? "fake_libcuda_old.so" : "fake_libcuda.so");
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return nullptr;
   setenv("TILERT_LIBCUDA", path.c_str(), 1);

@@ -1,0 +1,53 @@
+// What tests of the launch share: a fake driver, a runtime over it, small programs, and bundles with made-up machine code for
+// them, so that launches can be tested where there is neither a GPU nor NVRTC.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "ir/bundle.h"
+#include "lowering/target.h"
+#include "runtime/kernel.h"
+#include "tests/runtime/fake_libcuda.h"
+
+namespace tilert {
+
+// Y[i] = X[i] * alpha for i < N, float32; grid ceil(N / 128).
+Program ScaleProgram();
+// Two launches over a zeroed workspace of N floats: "first" (grid M x N) and "second" (grid M).
+Program TwoStepProgram();
+
+// A bundle of `program` with made-up code for every class that a kernel of `target` may want. Symbols: the launch names.
+// `symbol_prefix` "missing" makes the fake driver not find them.
+std::string BundleWithCode(const Program& program, const Target& target, const std::string& symbol_prefix = "");
+
+class RuntimeFixture : public ::testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  RuntimeOptions Options() const;
+  std::shared_ptr<Runtime> MakeRuntime(RuntimeOptions options);
+  std::shared_ptr<Runtime> MakeRuntime() { return MakeRuntime(Options()); }
+  std::shared_ptr<Kernel> MakeKernel(const std::shared_ptr<Runtime>& runtime, const Program& program, const std::string& symbol_prefix = "",
+                                     KernelSpec spec = {});
+
+  FakeCuda* fake_ = nullptr;
+  std::filesystem::path cache_;
+};
+
+// Memory for ScaleProgram on `n` elements.
+struct ScaleArgs {
+  explicit ScaleArgs(int64_t n, size_t misalign = 0);
+  LaunchRequest request(cuda::Stream stream = nullptr);
+
+  std::vector<float> memory;
+  std::vector<int64_t> shape;
+  std::vector<TensorArg> tensors;
+  std::vector<ScalarArg> scalars;
+};
+
+}  // namespace tilert
