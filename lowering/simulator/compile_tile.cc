@@ -213,9 +213,6 @@ std::string CheckLdmatrix(const BufferInfo& dst, const BufferInfo& src, const ki
   }
   if (!IsTiledBy(layout, kOperandA) && !IsTiledBy(layout, kOperandB)) return "the layout is not an operand of mma.m16n8k16";
   if (copy.src.follows.back() != (copy.method == kir::CopyMethod::kLdmatrix ? 1 : 0)) return "rows of the matrices do not lie along the buffer's last dimension";
-  for (bool inside : copy.src.inside) {
-    if (!inside) return "ldmatrix cannot check bounds";
-  }
   return "";
 }
 

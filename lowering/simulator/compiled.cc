@@ -211,6 +211,9 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, c
       [&](const kir::Copy& s) -> Result {
         CCopy copy{s.method, Access(s.dst), Access(s.src), Tables(s.layout), s.width, {}, static_cast<bool>(s.fill)};
         if (s.fill) copy.fill = exprs_.CompileAs(s.fill, kernel_.buffers[s.src.buffer].dtype);
+        // ldmatrix cannot check bounds: what is not inside is a fault, proven or not.
+        const bool is_matrix = s.method == kir::CopyMethod::kLdmatrix || s.method == kir::CopyMethod::kLdmatrixTrans;
+        if (is_matrix) copy.src.inside.assign(copy.src.inside.size(), true);
         TILERT_RETURN_IF_ERROR(CheckCopy(result_, s, *copy.layout));
         return copy;
       },
