@@ -152,6 +152,7 @@ void ProgramBuilder::Store(const Buf& buffer, const std::vector<Val>& indices, V
 }
 
 Val ProgramBuilder::Let(std::string name, Val value) {
+  if (!value) Error(Cat("variable ", name, " gets no value"));
   const Expr e = E(value);
   const VarId id = NewVar(std::move(name), value.dtype());
   Add(tilert::Let{id, e});

@@ -156,6 +156,10 @@ void ForEachExpr(Program& program, const std::function<void(Expr&)>& visit) {
   }
 }
 
+void ForEachExpr(const Program& program, const std::function<void(Expr)>& visit) {
+  ForEachExpr(const_cast<Program&>(program), [&](Expr& e) { visit(e); });  // which it does not change
+}
+
 std::vector<Block*> ChildBlocks(Stmt& stmt) { return Blocks<Stmt, Block>(stmt); }
 std::vector<const Block*> ChildBlocks(const Stmt& stmt) { return Blocks<const Stmt, const Block>(stmt); }
 

@@ -109,6 +109,7 @@ void ForEachExpr(Stmt& stmt, const std::function<void(Expr&)>& visit);
 void ForEachExpr(const Stmt& stmt, const std::function<void(Expr)>& visit);
 // Calls `visit` on every expression of the program: shapes, strides, assumptions, grids, thread counts, statements.
 void ForEachExpr(Program& program, const std::function<void(Expr&)>& visit);
+void ForEachExpr(const Program& program, const std::function<void(Expr)>& visit);
 // The nested blocks of `stmt`, in order (then before else).
 std::vector<Block*> ChildBlocks(Stmt& stmt);
 std::vector<const Block*> ChildBlocks(const Stmt& stmt);

@@ -3,6 +3,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/status_util.h"
 #include "ir/structure.h"
+#include "ir/verify_context.h"
 
 namespace tilert {
 
@@ -14,7 +15,49 @@ std::string VerifyError::ToString() const {
   return text + message;
 }
 
-std::vector<VerifyError> FindErrors(const Program& program) { return FindStructureErrors(program); }
+namespace {
+
+// `program` with each constant at its first candidate, so that shapes have numbers; statements stay where they are.
+Program WithDefaults(const Program& program) {
+  Program result = program;
+  const auto value = [&](Expr, const ExprNode& node) {
+    if (node.op != ExprOp::kConstant || program.constants[node.i].candidates.empty()) return Expr{};
+    return result.exprs.Int(program.constants[node.i].candidates[0]);
+  };
+  ForEachExpr(result, [&](Expr& e) { e = Fold(result.exprs, Rewrite(program.exprs, e, result.exprs, value)); });
+  return result;
+}
+
+std::string DefaultsText(const Program& program) {
+  std::vector<std::string> parts;
+  for (const Constant& c : program.constants) {
+    if (!c.candidates.empty()) parts.push_back(Cat(c.name, "=", c.candidates[0]));
+  }
+  return parts.empty() ? "" : Cat(" (with ", absl::StrJoin(parts, ", "), ")");
+}
+
+}  // namespace
+
+std::vector<VerifyError> FindErrors(const Program& program) {
+  std::vector<VerifyError> errors = FindStructureErrors(program);
+  if (!errors.empty()) return errors;
+  {
+    verify::Context c(program, errors);
+    verify::CheckTables(c);
+    verify::CheckTypes(c);
+    verify::CheckScopes(c);
+  }
+  // The rest looks at operands and bounds, which must first be sound by themselves.
+  if (!errors.empty()) return errors;
+  const Program bound = WithDefaults(program);
+  verify::Context c(bound, errors);
+  verify::CheckTables(c);
+  verify::CheckRegions(c);
+  verify::CheckControl(c);
+  verify::CheckLimits(c);
+  for (VerifyError& error : errors) error.message += DefaultsText(program);
+  return errors;
+}
 
 absl::StatusOr<VerifiedProgram> Verify(Program program) {
   const std::vector<VerifyError> errors = FindErrors(program);

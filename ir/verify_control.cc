@@ -1,0 +1,214 @@
+// docs/ir_spec.md sections 6 and 7: which statement may stand where, and under which control.
+#include <optional>
+
+#include "ir/uniformity.h"
+#include "ir/verify_context.h"
+
+namespace tilert::verify {
+namespace {
+
+// What runs a statement: the block (or role) as a whole, one point of a parallel loop, or one thread.
+enum class Place : uint8_t { kTile, kElement, kThread };
+
+struct Frame {
+  Place place = Place::kTile;
+  bool in_role = false;
+  bool in_loop = false;
+  uint32_t owner = 0;  // the parallel loop, thread region or role that private memory made here belongs to
+  const ThreadUniformity* threads = nullptr;
+};
+
+std::string_view PlaceText(const Frame& frame) {
+  switch (frame.place) {
+    case Place::kTile: return frame.in_role ? "in a role" : "among tile statements";
+    case Place::kElement: return "in a T.Parallel loop";
+    case Place::kThread: return "in a thread region";
+  }
+  return "";
+}
+
+// Places that a statement may stand in, when that depends on its kind alone.
+struct Allowed {
+  bool tile, element, thread;
+};
+Allowed AllowedIn(const StmtOp& op) {
+  constexpr Allowed kAnywhere{true, true, true}, kTileOnly{true, false, false}, kNotElement{true, false, true};
+  return std::visit(Overloaded{
+                        [&](const auto&) { return kAnywhere; },
+                        [&](const Copy& s) { return s.is_async ? kNotElement : kTileOnly; },
+                        [&](const Gemm& s) { return s.is_async ? kNotElement : kTileOnly; },
+                        [&](const Reduce&) { return kTileOnly; },
+                        [&](const Scan&) { return kTileOnly; },
+                        [&](const AtomicTile&) { return kTileOnly; },
+                        [&](const Annotate&) { return kTileOnly; },
+                        [&](const Parallel&) { return kTileOnly; },
+                        [&](const ThreadRegion&) { return kTileOnly; },
+                        [&](const Roles&) { return kTileOnly; },
+                        [&](const SyncThreads&) { return kNotElement; },
+                        [&](const BarrierOp&) { return kNotElement; },
+                        [&](const AsyncWait&) { return kNotElement; },
+                    },
+                    op);
+}
+
+class ControlChecker {
+ public:
+  explicit ControlChecker(Context& c) : c_(c), owner_of_(c.p.buffers.size()) {}
+  void Run();
+
+ private:
+  void WalkBlock(const Block& block, const Frame& frame);
+  void WalkStmt(const Stmt& stmt, const Frame& frame);
+  void CheckPlace(const Stmt& stmt, const Frame& frame);
+  void CheckAlloc(const Alloc& s, const Frame& frame);
+  void CheckLoop(const For& s, const Frame& frame);
+  void CheckWrite(BufferId id, const Frame& frame);
+  void CheckReads(const Stmt& stmt, const Frame& frame);
+  void CheckRoles(const Roles& s, const Frame& frame);
+  void CheckThreadControl(const Stmt& stmt, const Frame& frame);
+  Frame Inside(const Stmt& stmt, Frame frame);
+
+  Context& c_;
+  std::vector<uint32_t> owner_of_;  // of private buffers
+  uint32_t owners_ = 0;
+  std::optional<int64_t> threads_;  // of the launch
+};
+
+void ControlChecker::CheckPlace(const Stmt& stmt, const Frame& frame) {
+  const Allowed allowed = AllowedIn(stmt.op);
+  const bool ok = frame.place == Place::kTile ? allowed.tile : frame.place == Place::kElement ? allowed.element : allowed.thread;
+  if (!ok) c_.Error(PrintStmtHead(c_.p, stmt), " cannot stand ", PlaceText(frame), ": move it outside");
+  if (frame.in_role && (std::holds_alternative<Roles>(stmt.op) || std::holds_alternative<SyncThreads>(stmt.op))) {
+    c_.Error(PrintStmtHead(c_.p, stmt), " concerns the whole block and cannot stand in a role: use a barrier");
+  }
+  const bool leaves = std::holds_alternative<Break>(stmt.op) || std::holds_alternative<Continue>(stmt.op);
+  if (leaves && !frame.in_loop) c_.Error(PrintStmtHead(c_.p, stmt), " stands in no loop that it could act on");
+}
+
+void ControlChecker::CheckAlloc(const Alloc& s, const Frame& frame) {
+  const Scope scope = c_.p.buffers[s.buffer].scope;
+  owner_of_[s.buffer] = frame.owner;
+  const bool is_private = scope == Scope::kLocal || scope == Scope::kVar;
+  if (frame.place != Place::kTile && !is_private) c_.Error(c_.Name(s.buffer), " belongs to the block and cannot be allocated ", PlaceText(frame), ": allocate it outside");
+  if (frame.in_role && scope == Scope::kBarrier) c_.Error("barrier ", c_.Name(s.buffer), " must be allocated outside the roles that meet at it");
+}
+
+void ControlChecker::CheckLoop(const For& s, const Frame& frame) {
+  if (frame.place == Place::kTile) return;
+  if (s.kind == ForKind::kPipelined || s.kind == ForKind::kPersistent) c_.Error("this kind of loop cannot stand ", PlaceText(frame), ": use T.serial");
+}
+
+void ControlChecker::CheckWrite(BufferId id, const Frame& frame) {
+  const Scope scope = c_.p.buffers[id].scope;
+  if ((scope == Scope::kLocal || scope == Scope::kVar) && owner_of_[id] != frame.owner) {
+    c_.Error(c_.Name(id), " is private to where it was allocated and cannot be written ", PlaceText(frame), ": allocate it there, or use shared memory");
+  }
+  if (scope == Scope::kFragment && frame.place == Place::kThread) c_.Error(c_.Name(id), " is a fragment, spread over the threads: a thread region cannot write it; use shared or local memory");
+}
+
+void ControlChecker::CheckReads(const Stmt& stmt, const Frame& frame) {
+  if (frame.place != Place::kThread) return;
+  ForEachExpr(stmt, [&](Expr root) {
+    ForEachNode(c_.p.exprs, root, [&](Expr, const ExprNode& node) {
+      if (node.op == ExprOp::kLoad && c_.p.buffers[node.i].scope == Scope::kFragment) {
+        c_.Error(c_.Name(static_cast<BufferId>(node.i)), " is a fragment, spread over the threads: a thread region cannot read it; use shared or local memory");
+      }
+    });
+  });
+}
+
+void ControlChecker::CheckRoles(const Roles& s, const Frame&) {
+  if (s.roles.empty()) c_.Error("T.roles holds no role");
+  int64_t last_end = 0;
+  for (const Role& role : s.roles) {
+    int64_t begin = 0, end = 0;
+    if (!c_.p.exprs.AsInt(role.thread_begin, &begin) || !c_.p.exprs.AsInt(role.thread_end, &end)) {
+      c_.Error("the threads of a role must be numbers or constants");
+    } else if (begin < last_end || end <= begin || (threads_ && end > *threads_)) {
+      c_.Error("role [", begin, ", ", end, ") must be ascending, apart from the others, and within the block's ", threads_.value_or(1024), " threads");
+    } else if (begin % 32 != 0 || end % 32 != 0) {
+      c_.Error("role [", begin, ", ", end, ") splits a warp: use multiples of 32");
+    } else {
+      last_end = end;
+    }
+  }
+}
+
+void ControlChecker::CheckThreadControl(const Stmt& stmt, const Frame& frame) {
+  if (frame.threads == nullptr) return;
+  const Uniformity control = frame.threads->ControlOf(stmt);
+  if (std::holds_alternative<SyncThreads>(stmt.op) && control != Uniformity::kBlock) {
+    c_.Error("T.sync_threads() runs under a condition on which only each ", UniformityText(control), " agrees: all threads of the block must reach it together");
+  }
+  if (std::holds_alternative<Gemm>(stmt.op) && control > Uniformity::kWarpgroup) {
+    c_.Error("wgmma_gemm runs under a condition on which only each ", UniformityText(control), " agrees: a warpgroup must run it together");
+  }
+}
+
+Frame ControlChecker::Inside(const Stmt& stmt, Frame frame) {
+  if (std::holds_alternative<For>(stmt.op) || std::holds_alternative<While>(stmt.op)) frame.in_loop = true;
+  const bool is_parallel = std::holds_alternative<Parallel>(stmt.op), is_threads = std::holds_alternative<ThreadRegion>(stmt.op);
+  if (is_parallel || is_threads || std::holds_alternative<Roles>(stmt.op)) {
+    frame.in_loop = false;
+    frame.owner = ++owners_;
+  }
+  if (is_parallel) frame.place = Place::kElement;
+  if (is_threads) frame.place = Place::kThread;
+  if (std::holds_alternative<Roles>(stmt.op)) frame.in_role = true;
+  return frame;
+}
+
+void ControlChecker::WalkStmt(const Stmt& stmt, const Frame& frame) {
+  CheckPlace(stmt, frame);
+  CheckReads(stmt, frame);
+  CheckThreadControl(stmt, frame);
+  std::visit(Overloaded{
+                 [](const auto&) {},
+                 [&](const Alloc& s) { CheckAlloc(s, frame); },
+                 [&](const For& s) { CheckLoop(s, frame); },
+                 [&](const Store& s) { CheckWrite(s.buffer, frame); },
+                 [&](const Roles& s) { CheckRoles(s, frame); },
+                 [&](const Fill& s) {
+                   CheckWrite(s.dst.buffer, frame);
+                   if (frame.place != Place::kTile && c_.p.buffers[s.dst.buffer].scope != Scope::kLocal) {
+                     c_.Error(PrintStmtHead(c_.p, stmt), " cannot stand ", PlaceText(frame), ": move it outside");
+                   }
+                 },
+             },
+             stmt.op);
+  std::optional<ThreadUniformity> threads;
+  if (const auto* region = std::get_if<ThreadRegion>(&stmt.op)) threads.emplace(c_.p, *region);
+  const std::vector<const Block*> children = ChildBlocks(stmt);
+  for (size_t part = 0; part < children.size(); ++part) {
+    auto scope = c_.path.EnterPart(stmt, part);
+    Frame inside = Inside(stmt, frame);  // each role owns what is allocated in it
+    if (threads) inside.threads = &*threads;
+    WalkBlock(*children[part], inside);
+  }
+}
+
+void ControlChecker::WalkBlock(const Block& block, const Frame& frame) {
+  for (size_t i = 0; i < block.size(); ++i) {
+    auto scope = c_.path.Enter("", i);
+    c_.loc = block[i].loc;
+    WalkStmt(block[i], frame);
+  }
+}
+
+void ControlChecker::Run() {
+  for (size_t i = 0; i < c_.p.launches.size(); ++i) {
+    auto scope = c_.path.Enter("launches", i);
+    auto body = c_.path.Enter("body");
+    int64_t threads = 0;
+    threads_.reset();
+    if (c_.p.exprs.AsInt(c_.p.launches[i].threads, &threads)) threads_ = threads;
+    WalkBlock(c_.p.launches[i].body, Frame{});
+  }
+  c_.loc = {};
+}
+
+}  // namespace
+
+void CheckControl(Context& c) { ControlChecker(c).Run(); }
+
+}  // namespace tilert::verify
