@@ -21,6 +21,7 @@
 #include "tilert/tilert.h"
 
 namespace tilert {
+inline namespace v1 {  // keeps these names apart from any other code that a program links
 
 // The table this header was written for. A library older than the header cannot be linked to it: its soname differs.
 inline const tilert_api& Api() { return *tilert_get_api(TILERT_API_VERSION); }
@@ -242,4 +243,5 @@ class Kernel : public Handle<tilert_kernel, &tilert_api::kernel_release> {
   }
 };
 
+}  // namespace v1
 }  // namespace tilert

@@ -6,6 +6,7 @@
 #include "ir/flat_writer.h"
 #include "ir/specialize.h"
 #include "lowering/lowered.h"
+#include "tests/runtime/sample_bundles.h"
 
 namespace tilert {
 
@@ -81,6 +82,9 @@ std::string BundleWithCode(const Program& program, const Target& target, const s
   EXPECT_TRUE(bytes.ok()) << bytes.status();
   return *std::move(bytes);
 }
+
+std::string ScaleBundle(const std::string& arch) { return BundleWithCode(ScaleProgram(), FindTarget(arch).value()); }
+std::string TwoStepBundle(const std::string& arch) { return BundleWithCode(TwoStepProgram(), FindTarget(arch).value()); }
 
 void RuntimeFixture::SetUp() {
   fake_ = LoadFakeCuda();
