@@ -1,0 +1,324 @@
+// The tilert command, driven as a user does.
+#include <cstring>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/golden.h"
+#include "tool_runner.h"
+#include "tools/npy.h"
+#include "tools/safetensors.h"
+
+namespace tilert {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+const char* const kCommands[] = {"compile", "info", "verify", "print", "emit", "build", "run", "bench", "layout", "cache"};
+
+std::string Source(const std::string& name) { return std::string(TILERT_SOURCE_DIR) + "/kernels/" + name; }
+
+class ToolTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { setenv("TILERT_TOOL", TILERT_TOOL, 1); }
+
+  std::string Path(const std::string& name) { return TestFolder() + "/" + name; }
+  // A bundle of the float32 add kernel.
+  std::string AddBundle() {
+    const std::string path = Path("add.tilert");
+    const ToolResult result = Tilert({"compile", Source("add.py"), "--set", "dtype=float32", "-o", path});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return path;
+  }
+  tool::Array Floats(const std::vector<float>& values) {
+    tool::Array array = *tool::MakeArray(DType::kFloat32, {static_cast<int64_t>(values.size())});
+    std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
+    return array;
+  }
+  std::string Npy(const std::string& name, const tool::Array& array) {
+    WriteText(Path(name), tool::NpyBytes(array));
+    return Path(name);
+  }
+};
+
+// One message on standard error, and nothing else there.
+MATCHER(IsOneMessage, "one message of the tool") {
+  const std::string text = arg;
+  return text.rfind("tilert: ", 0) == 0 && text.back() == '\n' && text.find("\ntilert: ") == std::string::npos;
+}
+
+TEST_F(ToolTest, HelpPages) {
+  ToolResult result = Tilert({"--help"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err, "");
+  std::string pages = result.out;
+  for (const char* command : kCommands) {
+    result = Tilert({command, "--help"});
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_THAT(result.out, HasSubstr("\nexamples:\n  tilert " + std::string(command)));
+    EXPECT_EQ(result.out, Tilert({"help", command}).out);
+    pages += "\n----------------------------------------\n" + result.out;
+  }
+  ExpectGolden("tools/help.txt", pages);
+}
+
+TEST_F(ToolTest, WrongUseIsExitCode2) {
+  const std::vector<std::vector<std::string>> calls = {
+      {},
+      {"frobnicate"},
+      {"info"},
+      {"info", "a", "b"},
+      {"info", "--nonsense", "a"},
+      {"compile", "a.py"},
+      {"compile", "-o", "x"},
+      {"compile", "a.py", "-o"},
+      {"compile", "a.py", "-o", "x", "-o", "y"},
+      {"verify", "kernel.py"},
+      {"emit", "a.tilert", "--arch", "gfx90a"},
+      {"emit", "a.tilert", "--general=yes"},
+      {"run", "a.tilert", "--device", "tpu"},
+      {"run", "a.tilert", "--arch", "sm_70"},
+      {"bench", "a.tilert", "--repeat", "0"},
+      {"bench", "a.tilert", "--repeat", "ten"},
+      {"build", "a.tilert"},
+      {"layout", "a.tilert", "--rows", "-3"},
+      {"cache", "burn"},
+  };
+  for (const auto& call : calls) {
+    const ToolResult result = Tilert(call);
+    EXPECT_EQ(result.exit_code, 2) << testing::PrintToString(call) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("--help")) << testing::PrintToString(call);
+    EXPECT_EQ(result.out, "");
+  }
+}
+
+TEST_F(ToolTest, CompileListsEntries) {
+  const ToolResult result = Tilert({"compile", "--list", Source("gemm.py")});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, HasSubstr("gemm(A, B, block_M=128"));
+}
+
+TEST_F(ToolTest, CompileVerifyInfoPrint) {
+  const std::string bundle = AddBundle();
+  EXPECT_THAT(FilesIn(TestFolder()), ElementsAre("add.tilert"));  // no temporary files
+  const ToolResult verify = Tilert({"verify", bundle});
+  EXPECT_EQ(verify.exit_code, 0);
+  EXPECT_THAT(verify.out, EndsWith(": ok, 1 program, 0 cubins\n"));
+  const ToolResult info = Tilert({"info", bundle});
+  EXPECT_EQ(info.exit_code, 0) << info.err;
+  EXPECT_THAT(info.out, AllOf(HasSubstr("program add\n"), HasSubstr("in A: float32 [N]"), HasSubstr("out C: float32 [N]")));
+  const ToolResult print = Tilert({"print", bundle});
+  EXPECT_EQ(print.exit_code, 0) << print.err;
+  EXPECT_THAT(print.out, HasSubstr("T.Kernel("));
+  // What is printed is a source that says the same.
+  WriteText(Path("printed.py"), print.out);
+  ASSERT_EQ(Tilert({"compile", Path("printed.py"), "-o", Path("again.tilert")}).exit_code, 0);
+  EXPECT_EQ(Tilert({"print", Path("again.tilert")}).out, print.out);
+}
+
+TEST_F(ToolTest, CompileIsReproducible) {
+  const std::string bytes = ReadText(AddBundle());
+  EXPECT_EQ(ReadText(AddBundle()), bytes);
+}
+
+TEST_F(ToolTest, CompileBySpec) {
+  WriteText(Path("my.spec"), "# two of one\nsum_f32 = " + Source("add.py") + ":add dtype=float32\nsum_f16 = " + Source("add.py") +
+                                 ":add dtype=float16\n");
+  const ToolResult result = Tilert({"compile", "--spec", Path("my.spec"), "--meta", "origin=test", "-o", Path("two.tilert")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::string info = Tilert({"info", Path("two.tilert")}).out;
+  EXPECT_THAT(info, AllOf(HasSubstr("metadata origin = test"), HasSubstr("program sum_f32"), HasSubstr("program sum_f16")));
+  // Several programs: one must be chosen.
+  const ToolResult emit = Tilert({"emit", Path("two.tilert")});
+  EXPECT_EQ(emit.exit_code, 2);
+  EXPECT_THAT(emit.err, HasSubstr("'sum_f32', 'sum_f16'"));
+  WriteText(Path("bad.spec"), "ok = a.py:f\nnonsense\n");
+  const ToolResult bad = Tilert({"compile", "--spec", Path("bad.spec"), "-o", Path("bad.tilert")});
+  EXPECT_EQ(bad.exit_code, 1);
+  EXPECT_THAT(bad.err, HasSubstr("bad.spec:2: expected"));
+}
+
+TEST_F(ToolTest, BadSourcesShowTheLineAndWriteNothing) {
+  const std::pair<const char*, const char*> sources[] = {
+      {"import tilelang.language as T\n\n@T.prim_func\ndef f(A: T.Tensor((4,), T.float32)):\n    with T.Kernel(1, threads=32) as "
+       "bx\n        A[0] = 1.0\n",
+       "bad.py:5:"},
+      {"import tilelang.language as T\n\n@T.prim_func\ndef f(A: T.Tensor((4,), T.float32)):\n    with T.Kernel(1, threads=32) as "
+       "bx:\n        A[0] = undefined_name\n",
+       "bad.py:6:"},
+      {"import tilelang.language as T\n\n@T.prim_func\ndef f(A: T.Tensor((4,), T.float32)):\n    with T.Kernel(1, threads=32) as "
+       "bx:\n        T.warble(A)\n",
+       "bad.py:6:"},
+  };
+  for (const auto& [text, place] : sources) {
+    WriteText(Path("bad.py"), text);
+    const ToolResult result = Tilert({"compile", Path("bad.py"), "-o", Path("bad.tilert")});
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    EXPECT_THAT(result.err, AllOf(StartsWith(place), HasSubstr(" error: "), HasSubstr("^")));
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(FilesIn(TestFolder()), ElementsAre("bad.py"));
+  }
+  WriteText(Path("none.py"), "x = 1\n");
+  EXPECT_THAT(Tilert({"compile", Path("none.py"), "-o", Path("bad.tilert")}).err, HasSubstr("no kernel in it"));
+}
+
+TEST_F(ToolTest, BadBundlesAreOneMessage) {
+  const std::string bundle = AddBundle(), good = ReadText(bundle);
+  std::vector<std::string> bad = {
+      "", "x", good.substr(0, 63), good.substr(0, good.size() / 2), good + "y", std::string(200, 'z')};
+  for (size_t at = 0; at < good.size(); at += good.size() / 16 + 1) {
+    bad.push_back(good);
+    bad.back()[at] = static_cast<char>(bad.back()[at] ^ 0x20);
+  }
+  for (const std::string& bytes : bad) {
+    WriteText(Path("bad.tilert"), bytes);
+    for (const char* command : {"verify", "info", "emit"}) {
+      const ToolResult result = Tilert({command, Path("bad.tilert")});
+      EXPECT_EQ(result.exit_code, 1) << command;
+      EXPECT_THAT(result.err, IsOneMessage());
+      EXPECT_THAT(result.err, HasSubstr("bad.tilert"));
+      EXPECT_EQ(result.out, "");
+    }
+  }
+  const ToolResult none = Tilert({"verify", Path("nowhere.tilert")});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, AllOf(IsOneMessage(), HasSubstr("nowhere.tilert: cannot open")));
+  EXPECT_EQ(Tilert({"verify", TestFolder()}).exit_code, 1);  // a folder
+}
+
+TEST_F(ToolTest, RunOnFiles) {
+  const std::string bundle = AddBundle();
+  const std::vector<float> a = {1, 2, 3.5f, -4, 5}, b = {10, 20, 30, 40, 0.25f};
+  std::vector<float> sum(a.size());
+  for (size_t i = 0; i < a.size(); ++i) sum[i] = a[i] + b[i];
+  WriteText(Path("w.safetensors"), tool::SafetensorsBytes({{"layer.b", Floats(b)}}));
+  const ToolResult result =
+      Tilert({"run", bundle, "--in", "A=" + Npy("a.npy", Floats(a)), "--in", "B=" + Path("w.safetensors") + ":layer.b", "--out",
+              "C=" + Path("c.npy"), "--device", "cpu", "--check"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(tool::ReadNpy(Path("c.npy"))->bytes, Floats(sum).bytes);
+  EXPECT_THAT(result.out, HasSubstr("C: float32 [5], min "));
+  // Into a safetensors file, straight from a source.
+  const ToolResult other = Tilert({"run", Source("add.py"), "--set", "dtype=float32", "--in", "A=" + Path("a.npy"), "--in",
+                                   "B=" + Path("w.safetensors") + ":layer.b", "--out", "C=" + Path("out.safetensors") + ":sum"});
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_EQ(tool::ReadSafetensor(Path("out.safetensors"), "sum")->bytes, Floats(sum).bytes);
+}
+
+TEST_F(ToolTest, RunOnRandomNumbers) {
+  const std::string bundle = AddBundle();
+  EXPECT_EQ(Tilert({"run", bundle, "--random", "--dim", "N=1000", "--out", "C=" + Path("1.npy")}).exit_code, 0);
+  EXPECT_EQ(Tilert({"run", bundle, "--random", "--dim", "N=1000", "--out", "C=" + Path("2.npy")}).exit_code, 0);
+  EXPECT_EQ(Tilert({"run", bundle, "--random", "--dim", "N=1000", "--seed", "9", "--out", "C=" + Path("3.npy")}).exit_code, 0);
+  EXPECT_EQ(ReadText(Path("1.npy")), ReadText(Path("2.npy")));
+  EXPECT_NE(ReadText(Path("1.npy")), ReadText(Path("3.npy")));
+  EXPECT_EQ(Tilert({"run", bundle, "--random", "--dim", "N=0"}).exit_code, 0);
+}
+
+TEST_F(ToolTest, SimulatorAgreesWithTheExecutor) {
+  const ToolResult result = Tilert({"run", AddBundle(), "--random", "--dim", "N=2311", "--device", "sim", "--check"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("C: largest difference from the executor 0"));
+}
+
+TEST_F(ToolTest, BadArgumentsOfARun) {
+  const std::string bundle = AddBundle(), a = Npy("a.npy", Floats({1, 2, 3})), b = Npy("b.npy", Floats({1, 2, 3, 4}));
+  tool::Array halves = tool::Converted(Floats({1, 2, 3}), DType::kFloat16), matrix = *tool::MakeArray(DType::kFloat32, {3, 1});
+  const std::string out = "C=" + Path("c.npy");
+  struct Call {
+    std::vector<std::string> arguments;
+    int exit_code;
+    const char* message;
+  };
+  const Call calls[] = {
+      {{"--in", "A=" + a}, 2, "the input 'B' is missing"},
+      {{"--in", "A=" + a, "--in", "Z=" + a}, 2, "has no tensor 'Z'"},
+      {{"--in", "A=" + a, "--in", "C=" + a}, 2, "'C' is an output"},
+      {{"--in", "A=" + a, "--in", "A=" + a}, 2, "'A' twice"},
+      {{"--in", "A=" + a, "--in", "B=x.csv"}, 2, "neither FILE.npy nor"},
+      {{"--in", "A=" + a, "--in", "B"}, 2, "NAME=VALUE"},
+      {{"--random"}, 2, "--dim NAME=N"},
+      {{"--random", "--dim", "Q=3"}, 2, "has no dim 'Q'"},
+      {{"--random", "--dim", "N=-1"}, 2, "negative"},
+      {{"--random", "--dim", "N=3", "--scalar", "eps=1"}, 2, "no scalar 'eps'"},
+      {{"--in", "A=" + a, "--in", "B=" + b}, 1, "B"},
+      {{"--in", "A=" + a, "--in", "B=" + Path("none.npy")}, 1, "none.npy: cannot open"},
+      {{"--in", "A=" + a, "--in", "B=" + Npy("h.npy", halves)}, 1, "float16"},
+      {{"--in", "A=" + a, "--in", "B=" + Npy("m.npy", matrix)}, 1, "2 dimensions"},
+  };
+  for (const Call& call : calls) {
+    std::vector<std::string> arguments = {"run", bundle, "--out", out};
+    arguments.insert(arguments.end(), call.arguments.begin(), call.arguments.end());
+    const ToolResult result = Tilert(arguments);
+    EXPECT_EQ(result.exit_code, call.exit_code) << testing::PrintToString(call.arguments) << result.err;
+    EXPECT_THAT(result.err, AllOf(IsOneMessage(), HasSubstr(call.message)));
+    EXPECT_FALSE(Exists(Path("c.npy")));
+  }
+  const ToolResult unwritable = Tilert({"run", bundle, "--in", "A=" + a, "--in", "B=" + a, "--out", "C=/nonexistent/c.npy"});
+  EXPECT_EQ(unwritable.exit_code, 1);
+  EXPECT_THAT(unwritable.err, HasSubstr("/nonexistent/c.npy: cannot create"));
+}
+
+TEST_F(ToolTest, EmitAndLayout) {
+  const std::string bundle = AddBundle();
+  const ToolResult source = Tilert({"emit", bundle, "--arch", "sm_80"});
+  ASSERT_EQ(source.exit_code, 0) << source.err;
+  EXPECT_THAT(source.out, AllOf(HasSubstr("extern \"C\""), Not(HasSubstr("#include"))));
+  EXPECT_EQ(Tilert({"emit", bundle, "--arch", "sm_80"}).out, source.out);
+  EXPECT_NE(Tilert({"emit", bundle, "--arch", "sm_80", "--general"}).out, source.out);
+  EXPECT_THAT(Tilert({"emit", bundle, "--kernel-ir"}).out, HasSubstr("kernel "));
+  EXPECT_EQ(Tilert({"emit", bundle, "--print-after", "no_such_pass"}).exit_code, 2);
+  const ToolResult all = Tilert({"emit", bundle, "--print-after", "all"});
+  EXPECT_EQ(all.exit_code, 0);
+  EXPECT_GT(all.out.size(), 100u);
+
+  EXPECT_THAT(Tilert({"layout", bundle}).out, HasSubstr("  a: float32 2048 ("));
+  const ToolResult text = Tilert({"layout", bundle, "a", "--rows", "2"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("thread = 32*warp + lane"));
+  EXPECT_EQ(Tilert({"layout", bundle, "a", "--svg", "-o", Path("a.svg")}).exit_code, 0);
+  EXPECT_THAT(ReadText(Path("a.svg")), AllOf(StartsWith("<svg "), EndsWith("</svg>\n")));
+  const ToolResult none = Tilert({"layout", bundle, "zebra"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, HasSubstr("no tile 'zebra'"));
+}
+
+TEST_F(ToolTest, WithoutCudaItSaysSo) {
+  const std::string bundle = AddBundle();
+  const std::map<std::string, std::string> nothing = {{"TILERT_LIBCUDA", "/nonexistent/libcuda.so.1"},
+                                                      {"TILERT_LIBNVRTC", "/nonexistent/libnvrtc.so"}};
+  const ToolResult run =
+      Tilert({"run", bundle, "--random", "--dim", "N=8", "--device", "cuda", "--out", "C=" + Path("c.npy")}, nothing);
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("/nonexistent/libcuda.so.1"));
+  EXPECT_FALSE(Exists(Path("c.npy")));
+  EXPECT_EQ(Tilert({"bench", bundle, "--random", "--dim", "N=8"}, nothing).exit_code, 1);
+  const std::string before = ReadText(bundle);
+  const ToolResult build = Tilert({"build", bundle, "--arch", "sm_80,sm_90a"}, nothing);
+  EXPECT_EQ(build.exit_code, 1);
+  EXPECT_THAT(build.err, HasSubstr("/nonexistent/libnvrtc.so"));
+  EXPECT_EQ(ReadText(bundle), before);
+}
+
+TEST_F(ToolTest, BenchOnTheCpu) {
+  const ToolResult result = Tilert({"bench", AddBundle(), "--random", "--dim", "N=1000", "--device", "cpu", "--repeat", "3"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("add on cpu: median "));
+}
+
+TEST_F(ToolTest, CacheOfAFolder) {
+  const ToolResult list = Tilert({"cache", "list", "--dir", Path("cache")});
+  EXPECT_EQ(list.exit_code, 0) << list.err;
+  EXPECT_THAT(list.out, HasSubstr("0 entries, 0 bytes"));
+  const ToolResult clear = Tilert({"cache", "clear"}, {{"TILERT_CACHE_DIR", Path("cache")}});
+  EXPECT_EQ(clear.exit_code, 0) << clear.err;
+  EXPECT_THAT(clear.out, HasSubstr("freed 0 bytes"));
+  EXPECT_EQ(Tilert({"cache", "list"}, {{"TILERT_CACHE_DIR", ""}}).exit_code, 1);
+}
+
+}  // namespace
+}  // namespace tilert
