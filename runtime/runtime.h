@@ -52,7 +52,7 @@ struct DeviceInfo {
 class Runtime {
  public:
   // FailedPrecondition: no current context. NotFound, Unavailable: no driver. InvalidArgument: the device cannot run the
-  // family. Without NVRTC a runtime still runs what the cache or a bundle has compiled.
+  // family. Without NVRTC a runtime still runs the prebuilt code of bundles.
   static absl::StatusOr<std::shared_ptr<Runtime>> Create(RuntimeOptions options);
 
   const RuntimeOptions& options() const { return options_; }
