@@ -12,8 +12,8 @@ namespace tilert {
 namespace {
 
 // In the order in which they build on each other.
-constexpr std::string_view kPreludeOrder[] = {"types.cuh", "fp8.cuh",  "convert.cuh", "memory.cuh", "async.cuh",
-                                              "mma.cuh",   "math.cuh", "atomic.cuh",  "grid.cuh",   "debug.cuh"};
+constexpr std::string_view kPreludeOrder[] = {"base.cuh",   "ptx.cuh",  "types.cuh",  "fp8.cuh",  "convert.cuh",
+                                              "memory.cuh", "math.cuh", "atomic.cuh", "grid.cuh", "debug.cuh"};
 
 std::string_view PreludePart(std::string_view name) {
   for (const EmbeddedFile& file : kPreludeFiles) {

@@ -200,7 +200,7 @@ void Emit(EmitContext& c, const kir::Mma& mma) {
   }
   const Coordinate row = AtomCoordinate(i, 16, m), column = AtomCoordinate(j, 8, n), depth = AtomCoordinate(kk, 16, k);
   const CText acc_at = WordIndex(acc.layout, {row, column}, PerWord(acc.dtype));
-  c.out.Line(Cat("mma<", MemoryType(a.dtype), ">(", At(c.buffers[mma.acc], acc_at), ", ", At(c.buffers[mma.a], WordIndex(a.layout, {row, depth}, 2)), ", ",
+  c.out.Line(Cat("mma_", MemoryType(a.dtype), "(", At(c.buffers[mma.acc], acc_at), ", ", At(c.buffers[mma.a], WordIndex(a.layout, {row, depth}, 2)), ", ",
                  At(c.buffers[mma.b], WordIndex(b.layout, {column, depth}, 2)), ");"));
   for (const CText& var : {kk, i, s}) {
     if (var.text != "0") c.Close();

@@ -23,16 +23,16 @@ template <class T, class Op> DEV void atomic_update(T* p, Op op) {
   }
 }
 template <class T> DEV void atomic_add(T* p, Value<T> x) {
-  if constexpr (kSame<T, float> || kSame<T, double> || kSame<T, int> || kSame<T, u32> || kSame<T, u64>) atomicAdd(p, x);
-  else if constexpr (kSame<T, i64>) atomicAdd((u64*)p, (u64)x);
-  else if constexpr (kReal<Value<T>>) atomic_update(p, [x](Value<T> old) { return old + x; });
+  if constexpr (SameTest<T, float>::kYes || SameTest<T, double>::kYes || SameTest<T, int>::kYes || SameTest<T, u32>::kYes || SameTest<T, u64>::kYes) atomicAdd(p, x);
+  else if constexpr (SameTest<T, i64>::kYes) atomicAdd((u64*)p, (u64)x);
+  else if constexpr (RealTest<Value<T>>::kYes) atomic_update(p, [x](Value<T> old) { return old + x; });
   else atomic_update(p, [x](Value<T> old) { return (Value<T>)((u64)old + (u64)x); });
 }
 template <class T> DEV void atomic_max(T* p, Value<T> x) {
-  if constexpr (kSame<T, int> || kSame<T, u32> || kSame<T, i64> || kSame<T, u64>) atomicMax(p, x);
+  if constexpr (SameTest<T, int>::kYes || SameTest<T, u32>::kYes || SameTest<T, i64>::kYes || SameTest<T, u64>::kYes) atomicMax(p, x);
   else atomic_update(p, [x](Value<T> old) { return greatest(old, x); });
 }
 template <class T> DEV void atomic_min(T* p, Value<T> x) {
-  if constexpr (kSame<T, int> || kSame<T, u32> || kSame<T, i64> || kSame<T, u64>) atomicMin(p, x);
+  if constexpr (SameTest<T, int>::kYes || SameTest<T, u32>::kYes || SameTest<T, i64>::kYes || SameTest<T, u64>::kYes) atomicMin(p, x);
   else atomic_update(p, [x](Value<T> old) { return least(old, x); });
 }

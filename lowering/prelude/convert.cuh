@@ -1,9 +1,10 @@
 // Conversions between values. What goes to a narrow float stays a float here; Packed<T>::code rounds it.
-template <class T> constexpr bool kReal = false;
-template <> constexpr bool kReal<float> = true;
-template <> constexpr bool kReal<double> = true;
-template <class A, class B> constexpr bool kSame = false;
-template <class A> constexpr bool kSame<A, A> = true;
+// Enumerators, as constants of type bool would take up memory.
+template <class T> struct RealTest { enum { kYes = 0 }; };
+template <> struct RealTest<float> { enum { kYes = 1 }; };
+template <> struct RealTest<double> { enum { kYes = 1 }; };
+template <class A, class B> struct SameTest { enum { kYes = 0 }; };
+template <class A> struct SameTest<A, A> { enum { kYes = 1 }; };
 
 // Registers as plain bits.
 DEV u32 bits_of(u32 x) { return x; }
@@ -47,31 +48,31 @@ DEV float odd(u64 x) { const float r = __ull2float_rz(x); return make_odd(r, __f
 // Towards zero, saturated to T; NaN gives 0.
 template <class T, class F> DEV Value<T> saturated(F x) {
   if (x != x) return 0;
-  if constexpr (kSame<T, i64>) { if constexpr (kSame<F, float>) return __float2ll_rz(x); else return __double2ll_rz(x); }
-  else if constexpr (kSame<T, u64>) { if constexpr (kSame<F, float>) return __float2ull_rz(x); else return __double2ull_rz(x); }
-  else if constexpr (kSame<T, u32>) { if constexpr (kSame<F, float>) return __float2uint_rz(x); else return __double2uint_rz(x); }
+  if constexpr (SameTest<T, i64>::kYes) { if constexpr (SameTest<F, float>::kYes) return __float2ll_rz(x); else return __double2ll_rz(x); }
+  else if constexpr (SameTest<T, u64>::kYes) { if constexpr (SameTest<F, float>::kYes) return __float2ull_rz(x); else return __double2ull_rz(x); }
+  else if constexpr (SameTest<T, u32>::kYes) { if constexpr (SameTest<F, float>::kYes) return __float2uint_rz(x); else return __double2uint_rz(x); }
   else {
     int i;
-    if constexpr (kSame<F, float>) i = __float2int_rz(x); else i = __double2int_rz(x);
-    if constexpr (kSame<T, i8>) return min(max(i, -128), 127);
-    else if constexpr (kSame<T, u8>) return min(max(i, 0), 255);
-    else if constexpr (kSame<T, i16>) return min(max(i, -32768), 32767);
-    else if constexpr (kSame<T, u16>) return min(max(i, 0), 65535);
+    if constexpr (SameTest<F, float>::kYes) i = __float2int_rz(x); else i = __double2int_rz(x);
+    if constexpr (SameTest<T, i8>::kYes) return min(max(i, -128), 127);
+    else if constexpr (SameTest<T, u8>::kYes) return min(max(i, 0), 255);
+    else if constexpr (SameTest<T, i16>::kYes) return min(max(i, -32768), 32767);
+    else if constexpr (SameTest<T, u16>::kYes) return min(max(i, 0), 65535);
     else return i;
   }
 }
 
 template <class T, class V> DEV Value<T> cast(V x) {
-  if constexpr (kSame<T, b8>) return x != 0;
-  else if constexpr (kSame<T, float> || kSame<T, double>) return (T)x;
-  else if constexpr (kSame<Value<T>, float>) return odd(x);
-  else if constexpr (kReal<V>) return saturated<T>(x);
+  if constexpr (SameTest<T, b8>::kYes) return x != 0;
+  else if constexpr (SameTest<T, float>::kYes || SameTest<T, double>::kYes) return (T)x;
+  else if constexpr (SameTest<Value<T>, float>::kYes) return odd(x);
+  else if constexpr (RealTest<V>::kYes) return saturated<T>(x);
   else return (Value<T>)(T)x;
 }
 
 // kCount consecutive elements of register arrays: d = s, converted.
 template <class D, class S, int kCount> DEV void convert(Reg<D>* d, const Reg<S>* s) {
-  if constexpr (kSame<D, S>) {
+  if constexpr (SameTest<D, S>::kYes) {
 UNROLL
     for (int i = 0; i < (kCount + Packed<D>::kEach - 1) / Packed<D>::kEach; ++i) d[i] = s[i];
   } else if constexpr (Packed<D>::kEach == 2 && kCount % 2 == 0) {

@@ -1,12 +1,8 @@
 // 8-bit floats: by hardware from sm_89 on, else in float. Conversion to them saturates and keeps NaN.
 #if __CUDA_ARCH__ >= 890
-DEV u32 e4m3_encode(float x) { u16 r; asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(0.f), "f"(x)); return r; }
-DEV u32 e5m2_encode(float x) { u16 r; asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(r) : "f"(0.f), "f"(x)); return r; }
-DEV float e4m3_decode(u32 code) {
-  u32 r;
-  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(r) : "h"((u16)(code & 0xff)));
-  return Packed<f16>::value(r);
-}
+DEV u32 e4m3_encode(float x) { return cvt_e4m3(x); }
+DEV u32 e5m2_encode(float x) { return cvt_e5m2(x); }
+DEV float e4m3_decode(u32 code) { return cvt_f32((u16)cvt_f16x2_e4m3x2((u16)(code & 0xff))); }
 #else
 // kMantissa bits; the least normal number is 2^kLeast.
 template <int kMantissa, int kLeast> DEV u32 fp8_encode(float x, float largest) {
@@ -27,12 +23,12 @@ DEV float e4m3_decode(u32 code) {
 }
 #endif
 template <> struct Packed<e4m3> {
-  using Reg = u32; using Value = float; static constexpr int kEach = 4;
+  using Reg = u32; using Value = float; enum { kEach = 4 };
   static DEV u32 code(float x) { return e4m3_encode(x); }
   static DEV float value(u32 bits) { return e4m3_decode(bits); }
 };
 template <> struct Packed<e5m2> {
-  using Reg = u32; using Value = float; static constexpr int kEach = 4;
+  using Reg = u32; using Value = float; enum { kEach = 4 };
   static DEV u32 code(float x) { return e5m2_encode(x); }
   static DEV float value(u32 bits) { return Packed<f16>::value((bits & 0xff) << 8); }  // the upper half of a float16
 };

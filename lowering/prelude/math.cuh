@@ -42,16 +42,11 @@ template <class T> DEV T greatest(T a, T b) { return a > b ? a : b; }
 template <class T> DEV T magnitude(T a) { return a < 0 ? wrap_negate(a) : a; }
 
 // Floats: NaN if either operand is NaN, −0 below +0.
-template <> DEV float least(float a, float b) { float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
-template <> DEV float greatest(float a, float b) { float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+template <> DEV float least(float a, float b) { return min_nan(a, b); }
+template <> DEV float greatest(float a, float b) { return max_nan(a, b); }
 template <> DEV double least(double a, double b) { return a != a ? a : b != b ? b : fmin(a, b); }
 template <> DEV double greatest(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
 
-// Within the bounds of the specification: 2 ulp, subnormal results may be zero.
-DEV float exp2_(float x) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-DEV float divide(float a, float b) { float r; asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
-DEV float sqrt_(float x) { float r; asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-DEV float rsqrt_(float x) { float r; asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
 DEV bool is_nan(float x) { return x != x; }
 DEV bool is_nan(double x) { return x != x; }
 DEV bool is_inf(float x) { return fabsf(x) == __uint_as_float(0x7f800000u); }
@@ -59,18 +54,6 @@ DEV bool is_inf(double x) { return fabs(x) == __longlong_as_double(0x7ff00000000
 DEV float sigmoid(float x) { return divide(1.f, 1.f + expf(-x)); }
 DEV double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 // One rounding, which fmaf and a conversion would not be.
-DEV float fma_f16(float a, float b, float c) {
-  u16 r;
-  asm("fma.rn.f16 %0, %1, %2, %3;" : "=h"(r) : "h"((u16)Packed<f16>::code(a)), "h"((u16)Packed<f16>::code(b)), "h"((u16)Packed<f16>::code(c)));
-  return Packed<f16>::value(r);
-}
-DEV float fma_bf16(float a, float b, float c) {
-  u16 r;
-  asm("fma.rn.bf16 %0, %1, %2, %3;" : "=h"(r) : "h"((u16)Packed<bf16>::code(a)), "h"((u16)Packed<bf16>::code(b)), "h"((u16)Packed<bf16>::code(c)));
-  return Packed<bf16>::value(r);
-}
-// With fast_math: relative error 2⁻²⁰.
+DEV float fma_f16(float a, float b, float c) { return cvt_f32(fma_f16_bits(cvt_f16(a), cvt_f16(b), cvt_f16(c))); }
+DEV float fma_bf16(float a, float b, float c) { return Packed<bf16>::value(fma_bf16_bits(cvt_bf16(a), cvt_bf16(b), cvt_bf16(c))); }
 DEV float fast_exp(float x) { return exp2_(x * 1.4426950408889634f); }
-DEV float fast_log2(float x) { float r; asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-DEV float fast_tanh(float x) { float r; asm("tanh.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
-DEV float fast_divide(float a, float b) { float r; asm("div.approx.ftz.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }

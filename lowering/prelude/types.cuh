@@ -1,13 +1,4 @@
 // Element types. 8- and 16-bit floats are containers of bits: arithmetic on them is done in float and rounded.
-#define DEV __device__ __forceinline__
-#define UNROLL _Pragma("unroll")
-using i8 = signed char;
-using u8 = unsigned char;
-using i16 = short;
-using u16 = unsigned short;
-using u32 = unsigned int;
-using i64 = long long;
-using u64 = unsigned long long;
 struct f16 { u16 bits; };
 struct bf16 { u16 bits; };
 struct e4m3 { u8 bits; };
@@ -20,50 +11,50 @@ template <> struct BitsOf<2> { using Type = u16; };
 
 // Elements narrower than 32 bits are packed into 32-bit registers, the first in the lowest bits; wider ones sit in registers
 // as they are. Packed<T>::code(value) gives the bits of an element, Packed<T>::value(bits) reads the lowest.
-template <class T> struct Packed { using Reg = T; using Value = T; static constexpr int kEach = 1; };
+template <class T> struct Packed { using Reg = T; using Value = T; enum { kEach = 1 }; };
 template <class T> using Reg = typename Packed<T>::Reg;
 template <class T> using Value = typename Packed<T>::Value;
 
 template <> struct Packed<bf16> {
-  using Reg = u32; using Value = float; static constexpr int kEach = 2;
-  static DEV u32 code(float x) { u16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }
-  static DEV u32 pair(float lo, float hi) { u32 r; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo)); return r; }
+  using Reg = u32; using Value = float; enum { kEach = 2 };
+  static DEV u32 code(float x) { return cvt_bf16(x); }
+  static DEV u32 pair(float lo, float hi) { return cvt_bf16x2(lo, hi); }
   static DEV float value(u32 bits) { return __uint_as_float(bits << 16); }
   static DEV float high(u32 bits) { return __uint_as_float(bits & 0xffff0000u); }
 };
 template <> struct Packed<f16> {
-  using Reg = u32; using Value = float; static constexpr int kEach = 2;
-  static DEV u32 code(float x) { u16 r; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }
-  static DEV u32 pair(float lo, float hi) { u32 r; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo)); return r; }
-  static DEV float value(u32 bits) { float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"((u16)bits)); return r; }
+  using Reg = u32; using Value = float; enum { kEach = 2 };
+  static DEV u32 code(float x) { return cvt_f16(x); }
+  static DEV u32 pair(float lo, float hi) { return cvt_f16x2(lo, hi); }
+  static DEV float value(u32 bits) { return cvt_f32((u16)bits); }
   static DEV float high(u32 bits) { return value(bits >> 16); }
 };
 template <> struct Packed<i16> {
-  using Reg = u32; using Value = int; static constexpr int kEach = 2;
+  using Reg = u32; using Value = int; enum { kEach = 2 };
   static DEV u32 code(int x) { return (u16)x; }
   static DEV u32 pair(int lo, int hi) { return __byte_perm(lo, hi, 0x5410); }
   static DEV int value(u32 bits) { return (i16)bits; }
   static DEV int high(u32 bits) { return (int)bits >> 16; }
 };
 template <> struct Packed<u16> {
-  using Reg = u32; using Value = u32; static constexpr int kEach = 2;
+  using Reg = u32; using Value = u32; enum { kEach = 2 };
   static DEV u32 code(u32 x) { return (u16)x; }
   static DEV u32 pair(u32 lo, u32 hi) { return __byte_perm(lo, hi, 0x5410); }
   static DEV u32 value(u32 bits) { return (u16)bits; }
   static DEV u32 high(u32 bits) { return bits >> 16; }
 };
 template <> struct Packed<i8> {
-  using Reg = u32; using Value = int; static constexpr int kEach = 4;
+  using Reg = u32; using Value = int; enum { kEach = 4 };
   static DEV u32 code(int x) { return (u8)x; }
   static DEV int value(u32 bits) { return (i8)bits; }
 };
 template <> struct Packed<u8> {
-  using Reg = u32; using Value = u32; static constexpr int kEach = 4;
+  using Reg = u32; using Value = u32; enum { kEach = 4 };
   static DEV u32 code(u32 x) { return (u8)x; }
   static DEV u32 value(u32 bits) { return (u8)bits; }
 };
 template <> struct Packed<b8> {
-  using Reg = u32; using Value = bool; static constexpr int kEach = 4;
+  using Reg = u32; using Value = bool; enum { kEach = 4 };
   static DEV u32 code(bool x) { return x; }
   static DEV bool value(u32 bits) { return (u8)bits != 0; }
 };

@@ -1,0 +1,115 @@
+#include "host_kernel.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace tilert {
+namespace {
+
+constexpr uint8_t kCanary = 0xa5;
+constexpr size_t kAlignment = 16;
+
+// `template` of the parameter list of `symbol` in the source: types without names.
+std::vector<std::string> ParameterTypes(const std::string& source, const std::string& symbol) {
+  std::vector<std::string> types;
+  const size_t begin = source.find("\n" + symbol + "(") + symbol.size() + 2;
+  std::istringstream list(source.substr(begin, source.find(") {", begin) - begin));
+  for (std::string parameter; std::getline(list, parameter, ',');) {
+    std::string type = parameter.substr(0, parameter.find_last_of(" *") + 1);
+    if (const size_t restrict = type.find("__restrict__"); restrict != std::string::npos) type.erase(restrict, 12);
+    types.push_back(type);
+  }
+  return types;
+}
+
+std::string Launcher(const std::string& source, const std::string& symbol, size_t index) {
+  std::string call;
+  const std::vector<std::string> types = ParameterTypes(source, symbol);
+  for (size_t i = 0; i < types.size(); ++i) call += (i ? ", *(" : "*(") + types[i] + "*)args[" + std::to_string(i) + "]";
+  return "extern \"C\" int host_run_" + std::to_string(index) +
+         "(unsigned blocks, unsigned threads, unsigned seed, void** args) {\n"
+         "  host::body = [=] { " + symbol + "(" + call + "); };\n"
+         "  for (unsigned b = 0; b < blocks; ++b) {\n"
+         "    std::memset(smem, 0xff, sizeof smem);\n"
+         "    blockIdx.x = b;\n"
+         "    if (!host::RunBlock(threads, seed + b)) return 0;\n"
+         "  }\n"
+         "  return 1;\n"
+         "}\n";
+}
+
+}  // namespace
+
+GuardedMemory::GuardedMemory(size_t bytes) : bytes_(bytes) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), used = (bytes + page - 1) / page * page;
+  mapped_ = used + 2 * page;
+  base_ = static_cast<uint8_t*>(mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  mprotect(base_, page, PROT_NONE);
+  mprotect(base_ + page + used, page, PROT_NONE);
+  std::memset(base_ + page, kCanary, used);
+  data_ = base_ + page + used - (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+GuardedMemory::~GuardedMemory() { munmap(base_, mapped_); }
+
+bool GuardedMemory::Intact() const {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  for (const uint8_t* p = base_ + page; p < base_ + mapped_ - page; ++p) {
+    if ((p < data_ || p >= data_ + bytes_) && *p != kCanary) return false;
+  }
+  return true;
+}
+
+std::unique_ptr<HostKernels> HostKernels::Build(const Lowered& lowered, const Target& target, std::string* error) {
+  char folder[] = "/tmp/tilert_host_XXXXXX";
+  if (mkdtemp(folder) == nullptr) return nullptr;
+  auto kernels = std::unique_ptr<HostKernels>(new HostKernels);
+  kernels->folder_ = folder;
+  const std::string text = lowered.source.substr(Prelude(target).size());
+  const std::string cc = kernels->folder_ + "/kernel.cc", so = kernels->folder_ + "/kernel.so", log = kernels->folder_ + "/log";
+  {
+    std::ofstream out(cc);
+    out << "#include \"tests/lowering/host_cuda.h\"\n";
+    for (const char* part : {"base", "types", "fp8", "convert", "memory", "math", "atomic", "grid", "debug"}) {
+      out << "#include \"lowering/prelude/" << part << ".cuh\"\n";
+    }
+    out << text;
+    for (size_t i = 0; i < lowered.kernels.size(); ++i) out << Launcher(text, lowered.kernels[i].symbol, i);
+  }
+  const char* const compiler = std::getenv("CXX");
+  const std::string command = std::string(compiler ? compiler : "c++") + " -std=c++20 -O0 -w -shared -fPIC -fno-gnu-unique -I" TILERT_SOURCE_DIR " " + cc + " -o " + so + " 2>" + log;
+  if (std::system(command.c_str()) != 0) {
+    std::ostringstream message;
+    message << std::ifstream(log).rdbuf();
+    *error = message.str();
+    return nullptr;
+  }
+  kernels->library_ = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (kernels->library_ == nullptr) {
+    *error = dlerror();
+    return nullptr;
+  }
+  for (const LoweredKernel& kernel : lowered.kernels) kernels->threads_.push_back(kernel.threads);
+  return kernels;
+}
+
+HostKernels::~HostKernels() {
+  if (library_ != nullptr) dlclose(library_);
+  for (const char* name : {"/kernel.cc", "/kernel.so", "/log"}) unlink((folder_ + name).c_str());
+  rmdir(folder_.c_str());
+}
+
+bool HostKernels::Run(size_t index, uint32_t blocks, uint32_t seed, const std::vector<void*>& args) const {
+  const std::string name = "host_run_" + std::to_string(index);
+  auto* run = reinterpret_cast<int (*)(unsigned, unsigned, unsigned, void**)>(dlsym(library_, name.c_str()));
+  return run != nullptr && run(blocks, threads_[index], seed, const_cast<void**>(args.data())) != 0;
+}
+
+}  // namespace tilert
