@@ -29,7 +29,9 @@ class UseCollector {
                    },
                    [&](const Scan& s) { Read(s.src), Write(s.dst); },
                    [&](const Store& s) { uses_[s.buffer].written = true; },
-                   [&](const Atomic& s) { uses_[s.buffer] = {true, true}; },
+                   [&](const Atomic& s) {
+                     uses_[s.buffer] = {true, true};
+                   },
                    [&](const AtomicTile& s) {
                      Read(s.src);
                      uses_[s.dst.buffer] = {true, true};
@@ -67,7 +69,8 @@ void FinishParams(const std::vector<Interpreter::TensorParam>& tensors, Program*
     return it == tensors.end() ? nullptr : &*it;
   };
   // Only the eager style can describe tensors in another order than it lists them, and then every parameter is a tensor.
-  const bool all_tensors = std::all_of(program->params.begin(), program->params.end(), [](const Param& p) { return p.kind == Param::Kind::kTensor; });
+  const bool all_tensors =
+      std::all_of(program->params.begin(), program->params.end(), [](const Param& p) { return p.kind == Param::Kind::kTensor; });
   if (all_tensors) {
     std::stable_sort(program->params.begin(), program->params.end(), [&](const Param& a, const Param& b) {
       const auto *x = find(a.index), *y = find(b.index);

@@ -8,8 +8,8 @@
 
 namespace tilert::frontend {
 
-// Puts the tensor parameters of `program` into calling order and infers, where the source does not say, which are read, written or
-// both from the statements. Warns about outputs that nothing writes.
+// Puts the tensor parameters of `program` into calling order and infers, where the source does not say, which are read, written
+// or both from the statements. Warns about outputs that nothing writes.
 void FinishParams(const std::vector<Interpreter::TensorParam>& tensors, Program* program, Diagnostics* diagnostics);
 
 }  // namespace tilert::frontend

@@ -105,8 +105,9 @@ std::optional<double> FloatArithmetic(BinaryOp op, double a, double b) {
 }
 
 std::optional<ExprOp> SymbolicOp(BinaryOp op) {
-  static constexpr ExprOp kOps[] = {ExprOp::kAdd, ExprOp::kSub, ExprOp::kMul,    ExprOp::kDiv, ExprOp::kFloorDiv, ExprOp::kFloorMod, ExprOp::kPow,
-                                    ExprOp::kInvalid, ExprOp::kShl, ExprOp::kShr, ExprOp::kBitAnd, ExprOp::kBitOr, ExprOp::kBitXor};
+  static constexpr ExprOp kOps[] = {ExprOp::kAdd,      ExprOp::kSub,   ExprOp::kMul,     ExprOp::kDiv, ExprOp::kFloorDiv,
+                                    ExprOp::kFloorMod, ExprOp::kPow,   ExprOp::kInvalid, ExprOp::kShl, ExprOp::kShr,
+                                    ExprOp::kBitAnd,   ExprOp::kBitOr, ExprOp::kBitXor};
   const ExprOp result = kOps[static_cast<int>(op)];
   if (result == ExprOp::kInvalid) return std::nullopt;
   return result;
@@ -199,7 +200,8 @@ Value Context::BinaryOperator(BinaryOp op, const Value& a, const Value& b, Sourc
   const std::optional<ExprOp> symbolic = SymbolicOp(op);
   if (!IsNumber(a) || !IsNumber(b) || !symbolic) {
     for (const Value* side : {&a, &b}) {
-      if (side->Is<Buf>() || side->Object<const BufferRegion>()) return Wrap(Number(*side, range, absl::StrCat("an operand of '", OpText(op), "'")));
+      if (side->Is<Buf>() || side->Object<const BufferRegion>())
+        return Wrap(Number(*side, range, absl::StrCat("an operand of '", OpText(op), "'")));
     }
     return Fail(range, absl::StrCat("'", OpText(op), "' cannot join ", Describe(a), " and ", Describe(b)));
   }

@@ -11,8 +11,8 @@ namespace tilert::frontend::ast {
 
 struct Stmt {
   SourceRange range;  // of the statement's first line for those with a body
-  std::variant<Pass, ExprStmt, Assign, AugAssign, AnnAssign, For, While, If, With, FunctionDef, ClassDef, Return, Delete, Raise, Try,
-               Assert, Import, ScopeDecl, Break, Continue, Match>
+  std::variant<Pass, ExprStmt, Assign, AugAssign, AnnAssign, For, While, If, With, FunctionDef, ClassDef, Return, Delete, Raise,
+               Try, Assert, Import, ScopeDecl, Break, Continue, Match>
       node;
 
   template <typename T>

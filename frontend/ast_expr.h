@@ -95,9 +95,9 @@ struct Lambda {
 
 struct Expr {
   SourceRange range;
-  std::variant<ErrorExpr, Name, IntLit, FloatLit, StringLit, BoolLit, NoneLit, EllipsisLit, FString, Unary, Binary, BoolOp, Compare,
-               IfExp, Call, Attribute, Subscript, SliceExpr, Starred, Sequence, Dict, Comprehension, NamedExpr, Await, Yield,
-               Lambda>
+  std::variant<ErrorExpr, Name, IntLit, FloatLit, StringLit, BoolLit, NoneLit, EllipsisLit, FString, Unary, Binary, BoolOp,
+               Compare, IfExp, Call, Attribute, Subscript, SliceExpr, Starred, Sequence, Dict, Comprehension, NamedExpr, Await,
+               Yield, Lambda>
       node;
 
   template <typename T>

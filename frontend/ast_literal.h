@@ -15,7 +15,21 @@ using ExprPtr = const Expr*;
 using Body = std::vector<const Stmt*>;
 
 enum class UnaryOp : uint8_t { kNegate, kPlus, kInvert, kNot };
-enum class BinaryOp : uint8_t { kAdd, kSub, kMul, kDiv, kFloorDiv, kMod, kPow, kMatMul, kShiftLeft, kShiftRight, kAnd, kOr, kXor };
+enum class BinaryOp : uint8_t {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kFloorDiv,
+  kMod,
+  kPow,
+  kMatMul,
+  kShiftLeft,
+  kShiftRight,
+  kAnd,
+  kOr,
+  kXor
+};
 enum class CompareOp : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe, kIs, kIsNot, kIn, kNotIn };
 
 struct Name {
@@ -23,7 +37,8 @@ struct Name {
 };
 struct IntLit {
   int64_t value = 0;
-  bool too_large = false;  // does not fit 64 bits; an error only where the value is needed
+  bool too_large = false;      // does not fit int64; an error only where the value is needed
+  bool fits_unsigned = false;  // fits uint64: `value` holds its bits
 };
 struct FloatLit {
   double value = 0;

@@ -54,12 +54,15 @@ namespace {
 bool ReadInteger(std::string_view digits, int base, ast::IntLit* out) {
   if (digits.empty()) return false;
   uint64_t value = 0;
+  bool overflows = false;
   for (char c : digits) {
     const int digit = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'z' ? (c | 0x20) - 'a' + 10 : 99;
     if (digit >= base) return false;
-    if (value > (static_cast<uint64_t>(INT64_MAX) - digit) / base) out->too_large = true;
-    value = value * base + digit;
+    overflows |= __builtin_mul_overflow(value, static_cast<uint64_t>(base), &value) ||
+                 __builtin_add_overflow(value, static_cast<uint64_t>(digit), &value);
   }
+  out->too_large = overflows || value > static_cast<uint64_t>(INT64_MAX);
+  out->fits_unsigned = !overflows;
   out->value = static_cast<int64_t>(value);
   return true;
 }

@@ -10,8 +10,8 @@ namespace {
 const std::map<std::string_view, const Builtin*>& Table() {
   static const auto* table = [] {
     auto* all = new std::map<std::string_view, const Builtin*>;
-    for (const auto& part : {PythonBuiltins(), ModuleBuiltins(), LaunchIntrinsics(), AllocIntrinsics(), CopyIntrinsics(), TileIntrinsics(), LoopIntrinsics(),
-                             MathIntrinsics(), ThreadIntrinsics()}) {
+    for (const auto& part : {PythonBuiltins(), ModuleBuiltins(), LaunchIntrinsics(), AllocIntrinsics(), CopyIntrinsics(),
+                             TileIntrinsics(), LoopIntrinsics(), MathIntrinsics(), ThreadIntrinsics()}) {
       for (const Builtin& builtin : part) all->emplace(builtin.path, &builtin);
     }
     return all;

@@ -14,8 +14,8 @@ using RealFunction = double (*)(double);
 template <RealFunction function>
 Value Real(Evaluator& e, const Args& args) {
   const Value& value = args["x"];
-  const auto *d = value.As<double>();
-  const auto *i = value.As<int64_t>();
+  const auto* d = value.As<double>();
+  const auto* i = value.As<int64_t>();
   if (d == nullptr && i == nullptr) {
     if (value.poisoned() || value.Is<Host>()) return value;
     return e.Fail(args.range(), Cat(args.builtin().path, " takes a number that is known at compile time, not ", Describe(value)),
@@ -38,20 +38,23 @@ Value Whole(Evaluator& e, const Args& args) {
 Value Log(Evaluator& e, const Args& args) {
   const Value result = Real<std::log>(e, args);
   if (!args.Has("base") || !result.Is<double>()) return result;
-  const auto *d = args["base"].As<double>();
-  const auto *i = args["base"].As<int64_t>();
+  const auto* d = args["base"].As<double>();
+  const auto* i = args["base"].As<int64_t>();
   if (!d && !i) return e.Fail(args.RangeOf("base"), "the base of math.log must be a number");
   return *result.As<double>() / std::log(d ? *d : static_cast<double>(*i));
 }
 
 Value Gcd(Evaluator& e, const Args& args) {
-  const auto a = e.Int(args["a"], args.RangeOf("a"), "the argument of math.gcd"), b = e.Int(args["b"], args.RangeOf("b"), "the argument of math.gcd");
+  const auto a = e.Int(args["a"], args.RangeOf("a"), "the argument of math.gcd"),
+             b = e.Int(args["b"], args.RangeOf("b"), "the argument of math.gcd");
   if (!a || !b) return Poison{};
   if (*a == INT64_MIN || *b == INT64_MIN) return e.Fail(args.range(), "the result does not fit 64 bits");
   return std::gcd(*a, *b);
 }
 
-Value MathPow(Evaluator& e, const Args& args) { return e.BinaryOperator(ast::BinaryOp::kPow, args["x"], args["y"], args.range()); }
+Value MathPow(Evaluator& e, const Args& args) {
+  return e.BinaryOperator(ast::BinaryOp::kPow, args["x"], args["y"], args.range());
+}
 
 Value CartesianProduct(Evaluator& e, const Args& args) {
   std::vector<std::vector<Value>> rows = {{}};
@@ -59,7 +62,8 @@ Value CartesianProduct(Evaluator& e, const Args& args) {
   for (const Value& argument : args.rest()) {
     const auto items = e.Items(argument, args.range(), "an argument of itertools.product");
     if (!items) return Poison{};
-    if (rows.size() * items->size() > kMaxRows) return e.Fail(args.range(), Cat("this product has more than ", kMaxRows, " rows"));
+    if (rows.size() * items->size() > kMaxRows)
+      return e.Fail(args.range(), Cat("this product has more than ", kMaxRows, " rows"));
     std::vector<std::vector<Value>> longer;
     for (const auto& row : rows) {
       for (const Value& item : *items) {
@@ -76,7 +80,9 @@ Value CartesianProduct(Evaluator& e, const Args& args) {
 
 Value Partial(Evaluator& e, const Args& args) {
   const auto* function = args["function"].Object<const FunctionObject>();
-  if (function == nullptr) return args["function"].Is<Host>() ? args["function"] : e.Fail(args.range(), "functools.partial takes a function of this file");
+  if (function == nullptr)
+    return args["function"].Is<Host>() ? args["function"]
+                                       : e.Fail(args.range(), "functools.partial takes a function of this file");
   FunctionObject* bound = e.New(FunctionObject(*function));
   bound->partial.insert(bound->partial.end(), args.rest().begin(), args.rest().end());
   for (const auto& keyword : args.keywords()) bound->partial_keywords.push_back(keyword);
@@ -96,7 +102,9 @@ Value Reduce(Evaluator& e, const Args& args) {
   return total;
 }
 
-Value CeilDivide(Evaluator& e, const Args& args) { return e.CallValue(FindBuiltin("T.ceildiv"), {args["a"], args["b"]}, args.range()); }
+Value CeilDivide(Evaluator& e, const Args& args) {
+  return e.CallValue(FindBuiltin("T.ceildiv"), {args["a"], args["b"]}, args.range());
+}
 
 Value NextPowerOf2(Evaluator& e, const Args& args) {
   const auto n = e.Int(args["n"], args.RangeOf("n"), "the argument of next_power_of_2");
@@ -108,7 +116,9 @@ Value NextPowerOf2(Evaluator& e, const Args& args) {
 
 Value First(Evaluator&, const Args& args) { return args.rest().empty() ? Value() : args.rest()[0]; }
 
-Value SwizzledLayout(Evaluator& e, const Args& args) { return e.CallValue(FindBuiltin("T.make_swizzled_layout"), {args["buffer"]}, args.range()); }
+Value SwizzledLayout(Evaluator& e, const Args& args) {
+  return e.CallValue(FindBuiltin("T.make_swizzled_layout"), {args["buffer"]}, args.range());
+}
 
 }  // namespace
 

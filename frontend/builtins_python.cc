@@ -25,7 +25,8 @@ Value Range(Evaluator& e, const Args& args) {
   const std::vector<Value>& rest = args.rest();
   if (rest.empty() || rest.size() > 3) return e.Fail(args.range(), "range takes one to three numbers");
   for (size_t i = 0; i < rest.size(); ++i) {
-    if (!e.IsNumber(rest[i])) return Value(e.Int(rest[i], args.rest_ranges()[i], "an argument of range") ? Value() : Value(Poison{}));
+    if (!e.IsNumber(rest[i]))
+      return Value(e.Int(rest[i], args.rest_ranges()[i], "an argument of range") ? Value() : Value(Poison{}));
   }
   LoopObject loop;
   loop.begin = rest.size() > 1 ? rest[0] : Value(int64_t{0});
@@ -266,15 +267,33 @@ Value Round(Evaluator& e, const Args& args) {
 
 absl::Span<const Builtin> PythonBuiltins() {
   static constexpr Builtin kBuiltins[] = {
-      {"len", "object", Length},       {"range", "*", Range},           {"int", "value", ToInt},
-      {"float", "value", ToFloat},     {"bool", "value", ToBool},       {"str", "value?", ToString},
-      {"repr", "value", ToString},     {"min", "*", Min},               {"max", "*", Max},
-      {"abs", "value", Absolute},      {"sum", "items start?", Sum},    {"math.prod", "items", Product},
-      {"all", "items", All},           {"any", "items", Any},           {"zip", "* strict?", Zip},
-      {"enumerate", "items start?", Enumerate}, {"map", "function items", MapValues}, {"list", "items?", ToList},
-      {"tuple", "items?", ToTuple},    {"set", "items?", ToSet},        {"reversed", "items", Reversed},
-      {"sorted", "items key? reverse?", Sorted}, {"dict", "items? **", ToDict}, {"isinstance", "value type", IsInstance},
-      {"print", "* sep? end? file? flush?", Ignore}, {"pow", "x y", Power}, {"round", "value digits?", Round},
+      {"len", "object", Length},
+      {"range", "*", Range},
+      {"int", "value", ToInt},
+      {"float", "value", ToFloat},
+      {"bool", "value", ToBool},
+      {"str", "value?", ToString},
+      {"repr", "value", ToString},
+      {"min", "*", Min},
+      {"max", "*", Max},
+      {"abs", "value", Absolute},
+      {"sum", "items start?", Sum},
+      {"math.prod", "items", Product},
+      {"all", "items", All},
+      {"any", "items", Any},
+      {"zip", "* strict?", Zip},
+      {"enumerate", "items start?", Enumerate},
+      {"map", "function items", MapValues},
+      {"list", "items?", ToList},
+      {"tuple", "items?", ToTuple},
+      {"set", "items?", ToSet},
+      {"reversed", "items", Reversed},
+      {"sorted", "items key? reverse?", Sorted},
+      {"dict", "items? **", ToDict},
+      {"isinstance", "value type", IsInstance},
+      {"print", "* sep? end? file? flush?", Ignore},
+      {"pow", "x y", Power},
+      {"round", "value digits?", Round},
   };
   return kBuiltins;
 }

@@ -8,6 +8,10 @@ namespace tilert::frontend {
 
 Value Evaluator::EvalCall(const ast::Call& node, SourceRange range) {
   const Value callee = Eval(node.callee);
+  if (const auto* type = callee.As<DType>(); type && *type == DType::kUInt64 && node.args.size() == 1 && node.keywords.empty()) {
+    const auto* literal = node.args[0]->As<ast::IntLit>();  // beyond what an int of the compile time holds
+    if (literal && literal->too_large && literal->fits_unsigned) return builder_->Int(literal->value, *type);
+  }
   // The name that waits for the result of this call is not for the calls among its arguments.
   const std::string hint = std::exchange(name_hint_, "");
   CallArgs args;
@@ -94,7 +98,8 @@ Value Evaluator::InvokeDType(DType type, const CallArgs& args, SourceRange range
   return number ? Wrap(builder_->Cast(number, type)) : Value(Poison{});
 }
 
-// --- Functions of the source ----------------------------------------------------------------------------------------------------
+// --- Functions of the source
+// ----------------------------------------------------------------------------------------------------
 
 std::vector<Value> Evaluator::Defaults(const std::vector<ast::Param>& params) {
   static const std::string kNone;
@@ -112,7 +117,8 @@ Value Evaluator::MakeFunction(const ast::FunctionDef& definition) {
   function->definition = &definition;
   function->closure = scope_;
   function->defaults = Defaults(definition.params);
-  for (auto decorator = definition.decorators.rbegin(); decorator != definition.decorators.rend(); ++decorator) Decorate(*decorator, function);
+  for (auto decorator = definition.decorators.rbegin(); decorator != definition.decorators.rend(); ++decorator)
+    Decorate(*decorator, function);
   return static_cast<const FunctionObject*>(function);
 }
 
@@ -177,10 +183,13 @@ bool Evaluator::BindParameters(const FunctionObject& function, CallArgs args, So
     scope->Set(param.name, std::move(value));
   }
   if (next < args.positional.size()) {
-    return Fail(args.ranges[next], absl::StrCat(function.name, " takes ", params.size(), " arguments, but ", args.positional.size(), " are given")), false;
+    return Fail(args.ranges[next],
+                absl::StrCat(function.name, " takes ", params.size(), " arguments, but ", args.positional.size(), " are given")),
+           false;
   }
   for (size_t k = 0; k < args.named.size(); ++k) {
-    if (!used[k]) return Fail(args.named[k].range, absl::StrCat(function.name, " has no parameter '", args.named[k].name, "'")), false;
+    if (!used[k])
+      return Fail(args.named[k].range, absl::StrCat(function.name, " has no parameter '", args.named[k].name, "'")), false;
   }
   return true;
 }

@@ -55,7 +55,8 @@ std::optional<DType> Context::Type(const Value& value, SourceRange range, std::s
   if (name.empty()) {
     Wrong(value, range, what, "a dtype such as T.float16 or \"float16\"");
   } else {
-    Fail(range, Cat(what, ": '", name, "' is no dtype"), "bool, int8 … int64, uint8 … uint64, float16, bfloat16, float32, float64, "
+    Fail(range, Cat(what, ": '", name, "' is no dtype"),
+         "bool, int8 … int64, uint8 … uint64, float16, bfloat16, float32, float64, "
          "float8_e4m3 and float8_e5m2 exist");
   }
   return std::nullopt;
@@ -78,7 +79,8 @@ Val Context::Number(const Value& value, SourceRange range, std::string_view what
   }
   if (const auto* region = value.Object<const BufferRegion>()) {
     if (region->IsElement()) return builder_->Load(region->buffer, region->start);
-    Fail(range, Cat(what, " must be a number, not a part of '", region->buffer.buffer().name, "'"), "give one subscript for each dimension");
+    Fail(range, Cat(what, " must be a number, not a part of '", region->buffer.buffer().name, "'"),
+         "give one subscript for each dimension");
     return {};
   }
   Wrong(value, range, what, "a number");
@@ -194,7 +196,8 @@ std::optional<std::vector<Value>> Context::Items(const Value& value, SourceRange
   return std::nullopt;
 }
 
-// --- Symbols of the program -----------------------------------------------------------------------------------------------------
+// --- Symbols of the program
+// -----------------------------------------------------------------------------------------------------
 
 Val Context::Dim(const std::string& name) {
   const auto [it, added] = dims_.try_emplace(name);

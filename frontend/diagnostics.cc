@@ -51,6 +51,9 @@ std::string Printable(std::string_view text) {
 
 void Diagnostics::Add(Severity severity, SourceRange range, std::string message, std::string hint) {
   if (full()) return;
+  for (const Diagnostic& old : all_) {  // a loop at compile time may find the same thing again and again
+    if (old.range == range && old.message == message) return;
+  }
   if (severity == Severity::kError) ++errors_;
   all_.push_back({severity, range, std::move(message), std::move(hint)});
 }
@@ -67,8 +70,8 @@ void Diagnostics::Note(SourceRange range, std::string message) { Add(Severity::k
 
 std::string RenderDiagnostic(const SourceFile& source, const Diagnostic& diagnostic) {
   const Position position = source.PositionOf(diagnostic.range.begin);
-  std::string out = absl::StrCat(source.name(), ":", position.line, ":", position.column, ": ",
-                                 SeverityName(diagnostic.severity), ": ", diagnostic.message, "\n");
+  std::string out = absl::StrCat(source.name(), ":", position.line, ":", position.column, ": ", SeverityName(diagnostic.severity),
+                                 ": ", diagnostic.message, "\n");
   std::string_view line = source.LineAt(diagnostic.range.begin);
   size_t at = std::min<size_t>(diagnostic.range.begin - source.LineStart(diagnostic.range.begin), line.size());
   if (line.size() > kMaxShownLine) {

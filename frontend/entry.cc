@@ -132,16 +132,18 @@ Value Interpreter::Argument(const FunctionObject& function, size_t index, const 
   if (!function.defaults[index].Is<Unset>()) return function.defaults[index];
   if (!function.is_jit) {
     return Fail(param.range, absl::StrCat("the parameter '", param.name, "' of ", function.name, " has no value"),
-                absl::StrCat("fix it with --set ", param.name, "=128, or --set ", param.name, "=dyn for an extent that is known at launch"));
+                absl::StrCat("fix it with --set ", param.name, "=128, or --set ", param.name,
+                             "=dyn for an extent that is known at launch"));
   }
   tensor_positions_[param.name] = index;
   return Unset{Intern(absl::StrCat("has no value here: it is a parameter of ", function.name)),
-               Intern(absl::StrCat("fix it with --set ", param.name, "=128 or ", param.name, "=dyn, or describe it as a tensor: ", param.name,
-                                   ": T.Tensor((M, N), dtype)"))};
+               Intern(absl::StrCat("fix it with --set ", param.name, "=128 or ", param.name,
+                                   "=dyn, or describe it as a tensor: ", param.name, ": T.Tensor((M, N), dtype)"))};
 }
 
 bool Interpreter::CompileFunction(const FunctionObject& function) {
-  if (!Step(function.definition ? function.definition->name_range : SourceRange{}) || function.definition == nullptr) return false;
+  if (!Step(function.definition ? function.definition->name_range : SourceRange{}) || function.definition == nullptr)
+    return false;
   NameScope* scope = New(NameScope(function.closure));
   NameScope* const outer = std::exchange(scope_, function.closure);
   const Value config = FirstConfig(function);
@@ -202,7 +204,8 @@ bool Interpreter::CompileEntry(const std::string& entry) {
     for (const tilert::Dim& dim : builder_->program().dims) known.push_back(dim.name);
     const std::string similar = Similar(name, known);
     Fail(function->definition->name_range, absl::StrCat("nothing in ", entry, " is called '", name, "'"),
-         similar.empty() ? absl::StrCat("its names are: ", absl::StrJoin(known, ", ")) : absl::StrCat("did you mean '", similar, "'?"));
+         similar.empty() ? absl::StrCat("its names are: ", absl::StrJoin(known, ", "))
+                         : absl::StrCat("did you mean '", similar, "'?"));
   }
   return diagnostics_->ok();
 }

@@ -64,9 +64,7 @@ Value Evaluator::EvalNode(const ast::Expr& expr) {
           [&](const ast::Compare& node) -> Value { return EvalCompare(node, range); },
           [&](const ast::IfExp& node) -> Value { return EvalIfExp(node); },
           [&](const ast::Call& node) -> Value { return EvalCall(node, range); },
-          [&](const ast::Attribute& node) -> Value {
-            return Attribute(Eval(node.value), node.name, range, node.name_range);
-          },
+          [&](const ast::Attribute& node) -> Value { return Attribute(Eval(node.value), node.name, range, node.name_range); },
           [&](const ast::Subscript& node) -> Value { return EvalSubscript(node, range); },
           [&](const ast::SliceExpr& node) -> Value {
             const auto part = [this](ast::ExprPtr e) { return e ? Eval(e) : Value(); };
@@ -94,7 +92,8 @@ Value Evaluator::EvalName(const std::string& name, SourceRange range) {
   if (value == nullptr) {
     if (const Builtin* builtin = FindBuiltin(name)) return builtin;
     const std::string similar = SimilarName(name);
-    return Fail(range, absl::StrCat("'", name, "' is not defined"), similar.empty() ? "" : absl::StrCat("did you mean '", similar, "'?"));
+    return Fail(range, absl::StrCat("'", name, "' is not defined"),
+                similar.empty() ? "" : absl::StrCat("did you mean '", similar, "'?"));
   }
   if (const auto* unset = value->As<Unset>()) return Fail(range, absl::StrCat("'", name, "' ", *unset->why), *unset->hint);
   return *value;
@@ -156,7 +155,9 @@ Value Evaluator::EvalIfExp(const ast::IfExp& node) {
   return c && a && b ? Wrap(builder_->Select(c, a, b)) : Value(Poison{});
 }
 
-std::string Evaluator::NameHint(std::string_view otherwise) const { return name_hint_.empty() ? std::string(otherwise) : name_hint_; }
+std::string Evaluator::NameHint(std::string_view otherwise) const {
+  return name_hint_.empty() ? std::string(otherwise) : name_hint_;
+}
 
 bool Evaluator::RequireLaunch(const Args& args) {
   if (in_launch_) return true;

@@ -26,7 +26,9 @@ void AddToSet(SequenceObject* set, Value value) {
 }
 
 SequenceKind KindOfDisplay(ast::SequenceKind kind) {
-  return kind == ast::SequenceKind::kTuple ? SequenceKind::kTuple : kind == ast::SequenceKind::kList ? SequenceKind::kList : SequenceKind::kSet;
+  return kind == ast::SequenceKind::kTuple  ? SequenceKind::kTuple
+         : kind == ast::SequenceKind::kList ? SequenceKind::kList
+                                            : SequenceKind::kSet;
 }
 
 }  // namespace
@@ -171,7 +173,8 @@ Value Evaluator::EvalFString(const ast::FString& node) {
     }
     const std::string text = FormatNumber(value, spec);
     if (text.empty()) {
-      return Fail(part.format->range, absl::StrCat("the format '", spec, "' is not supported for ", Describe(value)), "use {value}, {value:d} or {value:.3f}");
+      return Fail(part.format->range, absl::StrCat("the format '", spec, "' is not supported for ", Describe(value)),
+                  "use {value}, {value:d} or {value:.3f}");
     }
     out += text;
   }

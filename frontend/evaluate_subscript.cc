@@ -24,7 +24,8 @@ Value Evaluator::EvalSubscript(const ast::Subscript& node, SourceRange range) {
     // T.Tensor[[M, K], dtype] means T.Tensor([M, K], dtype); T.Tensor[M, K] gives the shape alone.
     CallArgs args;
     const auto* items = index.Object<SequenceObject>();
-    const bool separate = items && !items->items.empty() && (items->items[0].Object<SequenceObject>() || NamesType(items->items.back()));
+    const bool separate =
+        items && !items->items.empty() && (items->items[0].Object<SequenceObject>() || NamesType(items->items.back()));
     args.positional = separate ? items->items : std::vector<Value>{index};
     args.ranges.assign(args.positional.size(), node.index->range);
     return InvokeBuiltin(*builtin, std::move(args), range);
@@ -49,6 +50,8 @@ bool Evaluator::AddSlice(const Buf& buffer, size_t dim, const SliceObject& slice
   const auto bound = [&](const Value& value, Val otherwise) {
     if (value.is_none()) return otherwise;
     const auto* known = value.As<int64_t>();
+    int64_t size = 0;
+    if (known && *known < 0 && builder_->exprs().AsInt(extent.expr(), &size)) return builder_->Lit(size + *known);
     if (known && *known < 0) return extent + builder_->Lit(*known);
     return Number(value, range, "the bound of a slice");
   };
@@ -66,7 +69,8 @@ Value Evaluator::SubscriptBuffer(const Buf& buffer, const Value& index, SourceRa
   const std::vector<Value> items = tuple ? tuple->items : std::vector<Value>{index};
   if (buffer.buffer().scope == Scope::kVar && items.size() == 1) return buffer;  // v[0] is v
   if (items.size() > rank) {
-    return Fail(range, absl::StrCat("'", name, "' has ", rank, rank == 1 ? " dimension" : " dimensions", ", but ", items.size(), " subscripts"));
+    return Fail(range, absl::StrCat("'", name, "' has ", rank, rank == 1 ? " dimension" : " dimensions", ", but ", items.size(),
+                                    " subscripts"));
   }
   BufferRegion region{buffer, {}, {}};
   for (size_t i = 0; i < items.size(); ++i) {
@@ -77,7 +81,8 @@ Value Evaluator::SubscriptBuffer(const Buf& buffer, const Value& index, SourceRa
     const Val start = Number(items[i], range, absl::StrCat("subscript ", i + 1, " of '", name, "'"));
     if (!start) return Poison{};
     if (IsFloat(start.dtype())) {
-      return Fail(range, Cat("subscript ", i + 1, " of '", name, "' is a ", DTypeName(start.dtype())), "use // for a division of integers");
+      return Fail(range, Cat("subscript ", i + 1, " of '", name, "' is a ", DTypeName(start.dtype())),
+                  "use // for a division of integers");
     }
     region.start.push_back(start);
     region.extent.push_back(Val());
@@ -106,21 +111,27 @@ Value Evaluator::SubscriptSequence(const Value& object, const Value& index, Sour
     if (*i < -size || *i >= size) return Fail(range, absl::StrCat("subscript ", *i, " is outside a sequence of ", size));
     return items[*i < 0 ? *i + size : *i];
   }
-  const auto part = [&](const Value& v, int64_t otherwise) { return v.is_none() ? otherwise : Int(v, range, "the bound of a slice").value_or(0); };
+  const auto part = [&](const Value& v, int64_t otherwise) {
+    return v.is_none() ? otherwise : Int(v, range, "the bound of a slice").value_or(0);
+  };
   const int64_t step = part(slice->step, 1);
   if (step == 0) return Fail(range, "the step of a slice cannot be 0");
-  const auto clamp = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, step > 0 ? 0 : -1, step > 0 ? size : size - 1); };
+  const auto clamp = [&](int64_t i) {
+    return std::clamp<int64_t>(i < 0 ? i + size : i, step > 0 ? 0 : -1, step > 0 ? size : size - 1);
+  };
   const int64_t lower = slice->lower.is_none() ? (step > 0 ? 0 : size - 1) : clamp(part(slice->lower, 0));
   const int64_t upper = slice->upper.is_none() ? (step > 0 ? size : -1) : clamp(part(slice->upper, 0));
   std::vector<Value> out;
-  for (int64_t i = lower; step > 0 ? i < upper : i > upper; i += std::clamp<int64_t>(step, -size - 1, size + 1)) out.push_back(items[i]);
+  for (int64_t i = lower; step > 0 ? i < upper : i > upper; i += std::clamp<int64_t>(step, -size - 1, size + 1))
+    out.push_back(items[i]);
   if (sequence != nullptr) return New(SequenceObject{sequence->kind, std::move(out)});
   std::string text;
   for (const Value& letter : out) text += ToText(letter);
   return Text(std::move(text));
 }
 
-// --- Attributes -----------------------------------------------------------------------------------------------------------------
+// --- Attributes
+// -----------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -153,11 +164,13 @@ bool HasMethods(const Value& value) {
 Value Evaluator::Attribute(const Value& object, const std::string& name, SourceRange range, SourceRange name_range) {
   if (object.poisoned()) return object;
   if (const auto* space = object.As<Namespace>()) return Member(absl::StrCat(*space->path, ".", name), range);
-  if (const auto* host = object.As<Host>(); host && host->what->rfind("tilelang.", 0) == 0) return Member(absl::StrCat(*host->what, ".", name), range);
+  if (const auto* host = object.As<Host>(); host && host->what->rfind("tilelang.", 0) == 0)
+    return Member(absl::StrCat(*host->what, ".", name), range);
   if (const auto* host = object.As<Host>()) return Host{Intern(absl::StrCat(*host->what, ".", name))};
   if (const auto* builtin = object.Object<const Builtin>()) return Member(Cat(builtin->path, ".", name), range);
   if (HasMethods(object)) return static_cast<const Method*>(New(Method{object, name}));
-  if ((name == "astype" && IsNumber(object)) || (name == "bit_length" && object.Is<int64_t>())) return static_cast<const Method*>(New(Method{object, name}));
+  if ((name == "astype" && IsNumber(object)) || (name == "bit_length" && object.Is<int64_t>()))
+    return static_cast<const Method*>(New(Method{object, name}));
   if (const auto* type = object.As<DType>()) {
     if (name == "bits") return int64_t{DTypeBits(*type)};
     if (name == "bytes" || name == "itemsize") return int64_t{DTypeBytes(*type)};
@@ -179,7 +192,8 @@ Value Evaluator::Attribute(const Value& object, const std::string& name, SourceR
       }
       return Tuple(std::move(items));
     }
-    return Fail(name_range, absl::StrCat("a buffer has no attribute '", name, "' here"), "shape, strides, dtype, name and scope() exist");
+    return Fail(name_range, absl::StrCat("a buffer has no attribute '", name, "' here"),
+                "shape, strides, dtype, name and scope() exist");
   }
   if (const auto* value = object.As<Val>(); value && name == "dtype") return value->dtype();
   if (const auto* function = object.Object<const FunctionObject>(); function && name == "__name__") return Text(function->name);

@@ -9,8 +9,8 @@
 
 namespace tilert::frontend {
 
-// Evaluates expressions, calls and, on demand, the names of the module: what a source says before any statement of a kernel.
-// Nothing at module level is evaluated unless a kernel asks for it, so that host code needs no meaning here.
+// Evaluates expressions, calls and, on demand, the names of the module. Nothing at module level is evaluated unless a kernel asks for
+// it, so that host code needs no meaning here.
 class Evaluator : public Context {
  public:
   Evaluator(const ast::Module& module, Diagnostics* diagnostics, ProgramBuilder* builder, const Settings* settings);
@@ -33,7 +33,7 @@ class Evaluator : public Context {
     const FunctionObject* function = nullptr;
     bool traced = false;  // a kernel or macro: `for … in range` is a loop of the program
     Value result;
-    int blocks = 0;       // run-time blocks open in this call
+    int blocks = 0;  // run-time blocks open in this call
     struct Loop {
       LoopMode mode;
       int blocks;
@@ -55,17 +55,15 @@ class Evaluator : public Context {
   // Runs the body of a function in frame_ and scope_.
   virtual void RunFunctionBody(const FunctionObject& function) = 0;
 
-  // --- evaluate.cc, evaluate_display.cc
+  // Binds the names of a target.
+  virtual void Assign(ast::ExprPtr target, const Value& value, ast::ExprPtr source) = 0;
+  // --- evaluate.cc, evaluate_display.cc, evaluate_subscript.cc, call.cc
   Value Eval(ast::ExprPtr expr);
   Value EvalName(const std::string& name, SourceRange range);
   Value EvalFString(const ast::FString& node);
   bool Step(SourceRange range);
-  // Binds the names of a target of a comprehension or a module-level assignment.
-  virtual void Assign(ast::ExprPtr target, const Value& value, ast::ExprPtr source) = 0;
-  // --- evaluate_subscript.cc
   Value Attribute(const Value& object, const std::string& name, SourceRange range, SourceRange name_range);
   Value SubscriptBuffer(const Buf& buffer, const Value& index, SourceRange range);
-  // --- call.cc
   Value InvokeFunction(const FunctionObject& function, CallArgs args, SourceRange range);
   Value MakeFunction(const ast::FunctionDef& definition);
   // --- module.cc

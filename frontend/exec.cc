@@ -37,7 +37,8 @@ Interpreter::Flow Interpreter::Exec(const ast::Stmt& stmt) {
           [&](const ast::Pass&) { return Flow::kNormal; },
           [&](const ast::ExprStmt& node) { return ExecExpression(node); },
           [&](const ast::Assign& node) {
-            const bool is_pair = node.targets.size() == 1 && node.targets[0]->As<ast::Sequence>() && node.value->As<ast::Sequence>();
+            const bool is_pair =
+                node.targets.size() == 1 && node.targets[0]->As<ast::Sequence>() && node.value->As<ast::Sequence>();
             if (const auto* name = node.targets[0]->As<ast::Name>()) name_hint_ = name->id;
             Value value;
             if (is_pair && node.targets[0]->As<ast::Sequence>()->items.size() == node.value->As<ast::Sequence>()->items.size()) {
@@ -66,13 +67,17 @@ Interpreter::Flow Interpreter::Exec(const ast::Stmt& stmt) {
           [&](const ast::Return& node) { return ExecReturn(node, range); },
           [&](const ast::Delete&) { return Flow::kNormal; },
           [&](const ast::Raise& node) { return ExecRaise(node, range); },
-          [&](const ast::Try&) { return refuse("try is not supported in a function that makes a kernel", "check the condition with if"); },
+          [&](const ast::Try&) {
+            return refuse("try is not supported in a function that makes a kernel", "check the condition with if");
+          },
           [&](const ast::Assert& node) { return ExecAssert(node, range); },
           [&](const ast::Import& node) { return ExecImport(node); },
           [&](const ast::ScopeDecl& node) { return ExecScope(node, range); },
           [&](const ast::Break&) { return ExecBreak(true, range); },
           [&](const ast::Continue&) { return ExecBreak(false, range); },
-          [&](const ast::Match&) { return refuse("match is not supported in a function that makes a kernel", "write if and elif"); },
+          [&](const ast::Match&) {
+            return refuse("match is not supported in a function that makes a kernel", "write if and elif");
+          },
       },
       stmt.node);
 }

@@ -63,7 +63,8 @@ void Interpreter::AssignName(const std::string& name, const Value& value, Source
   const auto* variable = old ? old->As<Buf>() : nullptr;
   const bool is_new_variable = value.Is<Buf>() && !copies;
   if (variable && in_launch_ && IsSymbolic(*old) && IsNumber(value) && !is_new_variable) {
-    if (const Val number = Number(value, range, absl::StrCat("the value of '", name, "'"))) builder_->Store(*variable, {}, number);
+    if (const Val number = Number(value, range, absl::StrCat("the value of '", name, "'")))
+      builder_->Store(*variable, {}, number);
     return;
   }
   const bool reads_variable = copies && in_launch_ && value.Is<Buf>() && IsSymbolic(value);
@@ -146,7 +147,7 @@ void Interpreter::AssignAugmented(const ast::AugAssign& node, SourceRange range)
   if (const auto* name = node.target->As<ast::Name>()) {
     const Value old = EvalName(name->id, node.target->range);
     const Value value = Eval(node.value);
-    if (auto *list = old.Object<SequenceObject>(), *more = value.Object<SequenceObject>();
+    if (auto* list = old.Object<SequenceObject>(), *more = value.Object<SequenceObject>();
         list && more && list->kind == SequenceKind::kList && node.op == ast::BinaryOp::kAdd) {
       const std::vector<Value> added = more->items;
       list->items.insert(list->items.end(), added.begin(), added.end());
@@ -190,7 +191,8 @@ void Interpreter::AssignAnnotated(const ast::AnnAssign& node, SourceRange range)
   const auto waiting = tensor_positions_.find(name->id);
   if (waiting == tensor_positions_.end()) {
     if (annotation.Object<const TensorSpec>()) {
-      Fail(range, absl::StrCat("'", name->id, "' is no parameter of this function"), "add it to the parameters, or make it with T.empty");
+      Fail(range, absl::StrCat("'", name->id, "' is no parameter of this function"),
+           "add it to the parameters, or make it with T.empty");
     }
     return;
   }

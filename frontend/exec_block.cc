@@ -57,7 +57,8 @@ std::vector<std::string> TargetNames(ast::ExprPtr target) {
 
 }  // namespace
 
-// --- Names across blocks --------------------------------------------------------------------------------------------------------
+// --- Names across blocks
+// --------------------------------------------------------------------------------------------------------
 
 // What a loop assigns, and was known before it, has no value at its beginning: it would be the last iteration's.
 void Interpreter::MarkCarried(const ast::Body& body) {
@@ -78,7 +79,8 @@ void Interpreter::Forget(const std::vector<std::string>& names, SourceRange rang
   const int line = diagnostics_->source().PositionOf(range.begin).line;
   const std::string* why = nullptr;
   for (const std::string& name : names) {
-    if (why == nullptr) why = Intern(absl::StrCat("was assigned inside the ", what, " at line ", line, " and has no value after it"));
+    if (why == nullptr)
+      why = Intern(absl::StrCat("was assigned inside the ", what, " at line ", line, " and has no value after it"));
     scope_->Set(name, Unset{why, &kHint});
   }
 }
@@ -92,7 +94,8 @@ Interpreter::Flow Interpreter::RunBlock(const ast::Body& body, bool is_loop) {
   return flow == Flow::kStop ? flow : Flow::kNormal;
 }
 
-// --- if -------------------------------------------------------------------------------------------------------------------------
+// --- if
+// -------------------------------------------------------------------------------------------------------------------------
 
 Interpreter::Flow Interpreter::ExecIf(const ast::If& node, SourceRange range) {
   const Value condition = Eval(node.condition);
@@ -123,7 +126,8 @@ Interpreter::Flow Interpreter::ExecIf(const ast::If& node, SourceRange range) {
   return flow;
 }
 
-// --- for ------------------------------------------------------------------------------------------------------------------------
+// --- for
+// ------------------------------------------------------------------------------------------------------------------------
 
 Interpreter::Flow Interpreter::ExecFor(const ast::For& node, SourceRange range) {
   const Value iterable = Eval(node.iterable);
@@ -159,7 +163,9 @@ Interpreter::Flow Interpreter::ExecStaticFor(const ast::For& node, const std::ve
 }
 
 std::vector<Value> Interpreter::OpenLoop(const LoopObject& loop, const std::vector<std::string>& names, int* opened) {
-  const auto name = [&](size_t i, const char* otherwise) { return i < names.size() && !names[i].empty() ? names[i] : std::string(otherwise); };
+  const auto name = [&](size_t i, const char* otherwise) {
+    return i < names.size() && !names[i].empty() ? names[i] : std::string(otherwise);
+  };
   static constexpr const char* kDefault[] = {"i", "j", "k", "l"};
   std::vector<Value> vars;
   if (loop.kind == LoopObject::Kind::kParallel) {
@@ -169,12 +175,28 @@ std::vector<Value> Interpreter::OpenLoop(const LoopObject& loop, const std::vect
     *opened = 1;
   } else if (loop.kind == LoopObject::Kind::kGrid) {
     for (size_t i = 0; i < loop.extents.size(); ++i) {
-      vars.push_back(builder_->OpenFor(ForKind::kSerial, name(i, kDefault[i % 4]), builder_->Lit(int64_t{0}), loop.extents[i], builder_->Lit(int64_t{1})));
+      vars.push_back(builder_->OpenFor(ForKind::kSerial, name(i, kDefault[i % 4]), builder_->Lit(int64_t{0}), loop.extents[i],
+                                       builder_->Lit(int64_t{1})));
     }
     *opened = static_cast<int>(loop.extents.size());
   } else {
-    const Val begin = Number(loop.begin, {}, ""), end = Number(loop.end, {}, ""), step = Number(loop.step, {}, "");
-    vars.push_back(builder_->OpenFor(loop.for_kind, name(0, "i"), begin, end, step, loop.num_stages, loop.order, loop.stage));
+    Val begin = Number(loop.begin, {}, ""), end = Number(loop.end, {}, ""), step = Number(loop.step, {}, "");
+    const auto* known_step = loop.step.As<int64_t>();
+    const bool descends = known_step && *known_step < 0;
+    if (descends) {  // counted upwards, since a loop of the program has a positive step
+      const auto *first = loop.begin.As<int64_t>(), *last = loop.end.As<int64_t>();
+      int64_t distance = 0;
+      if (first && last) {
+        if (*first <= *last || __builtin_sub_overflow(*first, *last, &distance)) distance = 0;
+        end = builder_->Lit(distance > 0 ? (distance - 1) / -*known_step + 1 : int64_t{0});
+      } else {
+        end = CeilDiv(begin.In(builder_) - end, builder_->Lit(-*known_step));
+      }
+    }
+    const Val zero = builder_->Lit(int64_t{0}), one = builder_->Lit(int64_t{1});
+    const Val var = builder_->OpenFor(loop.for_kind, name(0, "i"), descends ? zero : begin, end, descends ? one : step,
+                                      loop.num_stages, loop.order, loop.stage);
+    vars.push_back(descends ? begin.In(builder_) + var * step : var);
     *opened = 1;
   }
   return vars;
@@ -193,7 +215,8 @@ Interpreter::Flow Interpreter::ExecRuntimeFor(const ast::For& node, const LoopOb
   return flow;
 }
 
-// --- while ----------------------------------------------------------------------------------------------------------------------
+// --- while
+// ----------------------------------------------------------------------------------------------------------------------
 
 Interpreter::Flow Interpreter::ExecWhile(const ast::While& node, SourceRange range) {
   if (!in_launch_ || !frame_->traced) return ExecStaticWhile(node);
@@ -226,7 +249,8 @@ Interpreter::Flow Interpreter::ExecStaticWhile(const ast::While& node) {
   Flow flow = Flow::kNormal;
   while (flow == Flow::kNormal || flow == Flow::kContinue) {
     const Value condition = Eval(node.condition);
-    if (IsSymbolic(condition)) Fail(node.condition->range, "this condition is known only at run time", "give the names in it fixed values with --set");
+    if (IsSymbolic(condition))
+      Fail(node.condition->range, "this condition is known only at run time", "give the names in it fixed values with --set");
     if (!Truth(condition, node.condition->range).value_or(false)) break;
     flow = Step(node.condition->range) ? ExecBody(node.body) : Flow::kStop;
   }
@@ -235,7 +259,8 @@ Interpreter::Flow Interpreter::ExecStaticWhile(const ast::While& node) {
   return flow == Flow::kNormal || flow == Flow::kContinue ? ExecBody(node.otherwise) : flow;
 }
 
-// --- with -----------------------------------------------------------------------------------------------------------------------
+// --- with
+// -----------------------------------------------------------------------------------------------------------------------
 
 bool Interpreter::OpenContext(const ContextObject& context, ast::ExprPtr target, SourceRange range) {
   const std::vector<std::string> names = TargetNames(target);
@@ -246,7 +271,8 @@ bool Interpreter::OpenContext(const ContextObject& context, ast::ExprPtr target,
       const std::string name = context.name.empty() ? absl::StrCat("k", builder_->program().launches.size()) : context.name;
       std::vector<std::string> chosen;
       static constexpr const char* kBlocks[] = {"bx", "by", "bz"};
-      for (size_t i = 0; i < context.grid.size(); ++i) chosen.push_back(i < names.size() && !names[i].empty() ? names[i] : kBlocks[i]);
+      for (size_t i = 0; i < context.grid.size(); ++i)
+        chosen.push_back(i < names.size() && !names[i].empty() ? names[i] : kBlocks[i]);
       for (const Val& var : builder_->OpenLaunch(name, context.grid, context.threads, chosen)) vars.push_back(var);
       if (context.cooperative) builder_->SetCooperative();
       break;

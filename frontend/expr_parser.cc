@@ -58,7 +58,8 @@ ExprPtr ExprParser::YieldOrStarExpressions() {
   const uint32_t begin = Begin();
   Advance();
   if (Accept("from")) return Make(begin, ast::Yield{Expression(), true});
-  const bool empty = Is(")") || Is("]") || Is("}") || Is("=") || Is(";") || IsKind(TokenKind::kNewline) || IsKind(TokenKind::kEnd);
+  const bool empty =
+      Is(")") || Is("]") || Is("}") || Is("=") || Is(";") || IsKind(TokenKind::kNewline) || IsKind(TokenKind::kEnd);
   return Make(begin, ast::Yield{empty ? nullptr : StarExpressions(), false});
 }
 
@@ -68,8 +69,8 @@ ExprPtr ExprParser::StarExpressions() {
   if (!Is(",")) return first;
   ast::Sequence tuple{ast::SequenceKind::kTuple, {first}};
   while (Accept(",")) {
-    const bool ends = IsKind(TokenKind::kNewline) || IsKind(TokenKind::kEnd) || Is("=") || Is(")") || Is("]") || Is(":") || Is(";") ||
-                      Is("}");
+    const bool ends =
+        IsKind(TokenKind::kNewline) || IsKind(TokenKind::kEnd) || Is("=") || Is(")") || Is("]") || Is(":") || Is(";") || Is("}");
     if (ends) break;
     tuple.items.push_back(StarOrNamed());
   }
@@ -142,8 +143,9 @@ ExprPtr ExprParser::Operators(int min_precedence) {
       if (infix->precedence < min_precedence) return left;
       Advance();
       left = Make(begin, ast::Binary{infix->op, left, Operators(infix->precedence + 1)});
-    } else if (min_precedence <= kComparison && (Is("not") ? Is("in", 1) : Is("<") || Is(">") || Is("==") || Is("!=") || Is("<=") ||
-                                                                             Is(">=") || Is("is") || Is("in"))) {
+    } else if (min_precedence <= kComparison &&
+               (Is("not") ? Is("in", 1)
+                          : Is("<") || Is(">") || Is("==") || Is("!=") || Is("<=") || Is(">=") || Is("is") || Is("in"))) {
       left = Comparison(begin, left);
     } else if (Is("and") && min_precedence <= kAnd) {
       left = Logic(begin, left, kAnd);

@@ -27,11 +27,11 @@ class ExprParser : public TokenCursor {
   ast::ExprPtr NamedExpression();  // a := b, a
   ast::ExprPtr Expression();       // lambda: a, a if b else c, a or b
   ast::ExprPtr YieldOrStarExpressions();
-  ast::ExprPtr Targets();          // of for
+  ast::ExprPtr Targets();  // of for
   std::vector<ast::Param> Parameters(std::string_view close, bool annotations);
   void Arguments(std::vector<ast::ExprPtr>* args, std::vector<ast::Keyword>* keywords);
   ast::ExprPtr GeneratorTail(uint32_t begin, ast::ComprehensionKind kind, ast::ExprPtr element, ast::ExprPtr value);
-  ast::ExprPtr Primary();          // an atom with its attributes, calls and subscripts
+  ast::ExprPtr Primary();  // an atom with its attributes, calls and subscripts
   ast::ExprPtr Strings();
   bool AtComprehension() const { return Is("for") || (Is("async") && Is("for", 1)); }
 

@@ -25,7 +25,8 @@ std::string DecoratorName(ast::ExprPtr decorator) {
 }
 
 bool HasDecorator(const ast::FunctionDef& function, std::string_view wanted) {
-  return std::any_of(function.decorators.begin(), function.decorators.end(), [&](ast::ExprPtr d) { return DecoratorName(d) == wanted; });
+  return std::any_of(function.decorators.begin(), function.decorators.end(),
+                     [&](ast::ExprPtr d) { return DecoratorName(d) == wanted; });
 }
 
 bool HoldsPrimFunc(const ast::Body& body) {
@@ -41,7 +42,8 @@ bool HoldsPrimFunc(const ast::Body& body) {
 
 bool IsEntry(const ast::FunctionDef& function) {
   if (HasDecorator(function, "macro")) return false;
-  return HasDecorator(function, "prim_func") || HasDecorator(function, "jit") || HasDecorator(function, "lazy_jit") || HoldsPrimFunc(function.body);
+  return HasDecorator(function, "prim_func") || HasDecorator(function, "jit") || HasDecorator(function, "lazy_jit") ||
+         HoldsPrimFunc(function.body);
 }
 
 bool IsTensorAnnotation(ast::ExprPtr annotation) {
@@ -64,7 +66,8 @@ bool IsDescribedIn(const ast::Body& body, const std::string& name) {
 
 absl::Status CheckSize(const std::string& text, const std::string& file_name) {
   if (text.size() <= kMaxSource) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(file_name, ": a source of ", text.size(), " bytes is too long; the limit is ", kMaxSource));
+  return absl::InvalidArgumentError(
+      absl::StrCat(file_name, ": a source of ", text.size(), " bytes is too long; the limit is ", kMaxSource));
 }
 
 }  // namespace
@@ -92,8 +95,8 @@ absl::StatusOr<std::vector<Entry>> ListEntries(const std::string& text, const st
   return entries;
 }
 
-absl::StatusOr<Program> Compile(const std::string& text, const std::string& file_name, const std::string& entry, const Settings& settings,
-                                std::string* warnings) {
+absl::StatusOr<Program> Compile(const std::string& text, const std::string& file_name, const std::string& entry,
+                                const Settings& settings, std::string* warnings) {
   if (absl::Status status = CheckSize(text, file_name); !status.ok()) return status;
   const SourceFile source(file_name, text);
   Diagnostics diagnostics(&source);

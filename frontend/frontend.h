@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<Entry>> ListEntries(const std::string& text, const st
 //
 // The program is not verified. `warnings`, if given, gets rendered warnings. InvalidArgument: the source is wrong, or uses what
 // is not supported; the message holds every error found, rendered as above. Thread-safe; deterministic.
-absl::StatusOr<Program> Compile(const std::string& text, const std::string& file_name, const std::string& entry, const Settings& settings,
-                                std::string* warnings = nullptr);
+absl::StatusOr<Program> Compile(const std::string& text, const std::string& file_name, const std::string& entry,
+                                const Settings& settings, std::string* warnings = nullptr);
 
 }  // namespace tilert::frontend

@@ -45,7 +45,8 @@ Value Barrier(Evaluator& e, const Args& args) {
     if (!n) return Poison{};
     if (*n < 1 || *n > 1024) return e.Fail(args.RangeOf("arrive_count"), Cat("a barrier waits for 1 to 1024 arrivals, not ", *n));
     if (first && *first != *n) {
-      return e.Fail(args.RangeOf("arrive_count"), "the barriers of one array wait for the same number of arrivals", "make an array for each count");
+      return e.Fail(args.RangeOf("arrive_count"), "the barriers of one array wait for the same number of arrivals",
+                    "make an array for each count");
     }
     first = n;
   }
@@ -58,7 +59,8 @@ Value Barrier(Evaluator& e, const Args& args) {
   return e.builder().Alloc(e.NameHint("barrier"), DType::kUInt64, Scope::kBarrier, shape, static_cast<uint32_t>(*first));
 }
 
-// --- Layouts ----------------------------------------------------------------------------------------------------------------------
+// --- Layouts
+// ----------------------------------------------------------------------------------------------------------------------
 
 constexpr std::string_view kSwizzled = "layout.swizzled", kRowMajor = "layout.row_major";
 
@@ -71,15 +73,18 @@ Value OwnLayout(Evaluator& e, const Args&) { return Symbol{e.Intern("layout.own"
 Value AnnotateLayout(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
   const auto* map = args["layouts"].Object<DictObject>();
-  if (map == nullptr) return e.Fail(args.range(), "T.annotate_layout takes a dict", "write {buffer: T.make_swizzled_layout(buffer)}");
+  if (map == nullptr)
+    return e.Fail(args.range(), "T.annotate_layout takes a dict", "write {buffer: T.make_swizzled_layout(buffer)}");
   for (const auto& [key, layout] : map->items) {
     const auto* buffer = key.As<Buf>();
     const auto* symbol = layout.As<Symbol>();
     if (buffer == nullptr) return e.Fail(args.range(), Cat("a layout belongs to a buffer, not to ", Describe(key)));
     if (symbol == nullptr || (*symbol->path != kSwizzled && *symbol->path != kRowMajor)) {
-      // How a tensor lies in memory is part of its meaning; on the chip it is a question of speed alone, which the lowering answers.
+      // How a tensor lies in memory is part of its meaning; on the chip it is a question of speed alone, which the lowering
+      // answers.
       if (buffer->buffer().scope == Scope::kGlobal) {
-        return e.Fail(args.range(), Cat("a layout of one's own for the tensor '", buffer->buffer().name, "' is not supported"), "compute the subscripts");
+        return e.Fail(args.range(), Cat("a layout of one's own for the tensor '", buffer->buffer().name, "' is not supported"),
+                      "compute the subscripts");
       }
       e.diagnostics().Warning(args.range(), Cat("the layout of '", buffer->buffer().name, "' is left to the lowering"));
       continue;
@@ -98,7 +103,9 @@ Value AnnotateSafeValue(Evaluator& e, const Args& args) {
     const auto* buffer = key.As<Buf>();
     const Val number = e.Number(value, args.range(), "a safe value");
     if (buffer == nullptr) return e.Fail(args.range(), Cat("a safe value belongs to a buffer, not to ", Describe(key)));
-    if (number) e.builder().Add(Annotate{AnnotationKind::kSafeValue, buffer->id(), {e.builder().E(number.As(&e.builder(), buffer->buffer().dtype))}, ""});
+    if (number)
+      e.builder().Add(Annotate{
+          AnnotationKind::kSafeValue, buffer->id(), {e.builder().E(number.As(&e.builder(), buffer->buffer().dtype))}, ""});
   }
   return NoneValue{};
 }

@@ -13,13 +13,15 @@ BufferId ReadBarrier(Evaluator& e, const Args& args) {
   const auto* region = args["barrier"].Object<const BufferRegion>();
   const Buf* barrier = buffer ? buffer : region ? &region->buffer : nullptr;
   if (barrier != nullptr && barrier->buffer().scope == Scope::kBarrier) return barrier->id();
-  e.Fail(args.RangeOf("barrier"), Cat("what a copy completes on must be made by T.alloc_barrier, not ", Describe(args["barrier"])));
+  e.Fail(args.RangeOf("barrier"),
+         Cat("what a copy completes on must be made by T.alloc_barrier, not ", Describe(args["barrier"])));
   return kNoId;
 }
 
 Value Copy(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
-  auto src = e.Region(args["src"], args.RangeOf("src"), "the source of a copy"), dst = e.Region(args["dst"], args.RangeOf("dst"), "the target of a copy");
+  auto src = e.Region(args["src"], args.RangeOf("src"), "the source of a copy"),
+       dst = e.Region(args["dst"], args.RangeOf("dst"), "the target of a copy");
   if (!src || !dst || !MatchExtents(e, &*src, &*dst, args.range(), "a copy")) return Poison{};
   ProgramBuilder& builder = e.builder();
   tilert::Copy copy;
@@ -30,10 +32,13 @@ Value Copy(Evaluator& e, const Args& args) {
     if (!fill) return Poison{};
     copy.fill = builder.E(fill.As(&builder, src->buffer.buffer().dtype));
   }
-  const auto width = args.Has("coalesced_width") ? e.Int(args["coalesced_width"], args.RangeOf("coalesced_width"), "coalesced_width") : std::optional<int64_t>(0);
+  const auto width = args.Has("coalesced_width")
+                         ? e.Int(args["coalesced_width"], args.RangeOf("coalesced_width"), "coalesced_width")
+                         : std::optional<int64_t>(0);
   const auto disable_tma = e.Bool(args["disable_tma"], args.RangeOf("disable_tma"), "disable_tma");
   if (!width || !disable_tma) return Poison{};
-  if (*width < 0 || *width > 1024) return e.Fail(args.RangeOf("coalesced_width"), Cat("coalesced_width counts elements, 1 to 1024, not ", *width));
+  if (*width < 0 || *width > 1024)
+    return e.Fail(args.RangeOf("coalesced_width"), Cat("coalesced_width counts elements, 1 to 1024, not ", *width));
   copy.coalesced_width = static_cast<uint32_t>(*width);
   copy.disable_tma = *disable_tma;
   copy.is_async = args.builtin().path == "T.async_copy";
@@ -46,19 +51,23 @@ Value Copy(Evaluator& e, const Args& args) {
   return NoneValue{};
 }
 
-// --- Atomics ----------------------------------------------------------------------------------------------------------------------
+// --- Atomics
+// ----------------------------------------------------------------------------------------------------------------------
 
 std::optional<MemoryOrder> ReadOrder(Evaluator& e, const Args& args) {
   if (!args.Has("memory_order")) return MemoryOrder::kRelaxed;
-  static constexpr std::pair<std::string_view, MemoryOrder> kOrders[] = {
-      {"relaxed", MemoryOrder::kRelaxed}, {"acquire", MemoryOrder::kAcquire}, {"consume", MemoryOrder::kAcquire},
-      {"release", MemoryOrder::kRelease}, {"acq_rel", MemoryOrder::kAcqRel}};
+  static constexpr std::pair<std::string_view, MemoryOrder> kOrders[] = {{"relaxed", MemoryOrder::kRelaxed},
+                                                                         {"acquire", MemoryOrder::kAcquire},
+                                                                         {"consume", MemoryOrder::kAcquire},
+                                                                         {"release", MemoryOrder::kRelease},
+                                                                         {"acq_rel", MemoryOrder::kAcqRel}};
   const auto text = e.String(args["memory_order"], args.RangeOf("memory_order"), "memory_order");
   if (!text) return std::nullopt;
   for (const auto& [name, order] : kOrders) {
     if (name == *text) return order;
   }
-  e.Fail(args.RangeOf("memory_order"), Cat("there is no memory order '", *text, "'"), "relaxed, acquire, release and acq_rel exist");
+  e.Fail(args.RangeOf("memory_order"), Cat("there is no memory order '", *text, "'"),
+         "relaxed, acquire, release and acq_rel exist");
   return std::nullopt;
 }
 
@@ -86,13 +95,16 @@ Value Atomic(Evaluator& e, const Args& args) {
   const auto scope = ReadScope(e, args);
   if (!dst || !order || !scope) return Poison{};
   const auto return_prev = e.Bool(args["return_prev"], args.RangeOf("return_prev"), "return_prev");
-  if (return_prev.value_or(false)) return e.Fail(args.RangeOf("return_prev"), "the value before an atomic is not available yet", "leave return_prev out");
+  if (return_prev.value_or(false))
+    return e.Fail(args.RangeOf("return_prev"), "the value before an atomic is not available yet", "leave return_prev out");
   ProgramBuilder& builder = e.builder();
   const Value& value = args["value"];
   if (dst->IsElement() && e.IsNumber(value)) {
     const Val number = e.Number(value, args.RangeOf("value"), "the value of an atomic");
     if (!number) return Poison{};
-    tilert::Atomic atomic{OpOf(args), dst->buffer.id(), builder.Es(dst->start), builder.E(number.As(&builder, dst->buffer.buffer().dtype)), *order, *scope};
+    tilert::Atomic atomic{
+        OpOf(args), dst->buffer.id(), builder.Es(dst->start), builder.E(number.As(&builder, dst->buffer.buffer().dtype)), *order,
+        *scope};
     builder.Add(std::move(atomic));
     return NoneValue{};
   }
@@ -106,7 +118,8 @@ Value Atomic(Evaluator& e, const Args& args) {
 Value AtomicVector(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
   const int64_t width = args.builtin().path.back() - '0';
-  auto dst = e.Region(args["dst"], args.RangeOf("dst"), "the target of an atomic"), src = e.Region(args["value"], args.RangeOf("value"), "the value of an atomic");
+  auto dst = e.Region(args["dst"], args.RangeOf("dst"), "the target of an atomic"),
+       src = e.Region(args["value"], args.RangeOf("value"), "the value of an atomic");
   if (!dst || !src) return Poison{};
   if (dst->extent.empty() || src->extent.empty()) return e.Fail(args.range(), "a vector atomic needs operands with a dimension");
   if (dst->IsElement()) dst->extent.back() = e.builder().Lit(width);
@@ -120,7 +133,8 @@ Value AtomicVector(Evaluator& e, const Args& args) {
 
 absl::Span<const Builtin> CopyIntrinsics() {
   static constexpr std::string_view kCopy =
-      "src dst | fill? coalesced_width? disable_tma? eviction_policy? prefer_instruction? annotations? loop_layout? swizzle? barrier?";
+      "src dst | fill? coalesced_width? disable_tma? eviction_policy? prefer_instruction? annotations? loop_layout? swizzle? "
+      "barrier?";
   static constexpr std::string_view kAtomic = "dst value memory_order? return_prev? use_tma? | scope? annotations?";
   static constexpr Builtin kBuiltins[] = {
       {"T.copy", kCopy, Copy},

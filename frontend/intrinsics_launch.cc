@@ -13,8 +13,12 @@ bool ReadAccess(Evaluator& e, const Args& args, TensorSpec* spec) {
   if (!args.Has("access")) return true;
   const auto text = e.String(args["access"], args.RangeOf("access"), "access");
   if (!text) return false;
-  spec->access = *text == "in" ? Access::kIn : *text == "out" ? Access::kOut : *text == "inout" ? Access::kInOut : Access::kInvalid;
-  if (spec->access == Access::kInvalid) e.Fail(args.RangeOf("access"), Cat("'", *text, "' is no access"), "write \"in\", \"out\" or \"inout\"");
+  spec->access = *text == "in"      ? Access::kIn
+                 : *text == "out"   ? Access::kOut
+                 : *text == "inout" ? Access::kInOut
+                                    : Access::kInvalid;
+  if (spec->access == Access::kInvalid)
+    e.Fail(args.RangeOf("access"), Cat("'", *text, "' is no access"), "write \"in\", \"out\" or \"inout\"");
   return spec->access != Access::kInvalid;
 }
 
@@ -22,13 +26,15 @@ Value Tensor(Evaluator& e, const Args& args) {
   TensorSpec spec;
   const auto shape = e.Extents(args["shape"], args.RangeOf("shape"), "the shape of a tensor");
   const auto type = args.Has("dtype") ? e.Type(args["dtype"], args.RangeOf("dtype"), "the dtype of a tensor") : DType::kFloat32;
-  if (args.Has("data")) return e.Fail(args.RangeOf("data"), "a tensor over the memory of another is not supported", "index the first one");
+  if (args.Has("data"))
+    return e.Fail(args.RangeOf("data"), "a tensor over the memory of another is not supported", "index the first one");
   if (!shape || !type || !ReadAccess(e, args, &spec)) return Poison{};
   if (args.Has("strides")) {
     const auto strides = e.Extents(args["strides"], args.RangeOf("strides"), "the strides of a tensor");
     if (!strides) return Poison{};
     if (strides->size() != shape->size()) {
-      return e.Fail(args.RangeOf("strides"), Cat("a tensor of ", shape->size(), " dimensions has ", shape->size(), " strides, not ", strides->size()));
+      return e.Fail(args.RangeOf("strides"),
+                    Cat("a tensor of ", shape->size(), " dimensions has ", shape->size(), " strides, not ", strides->size()));
     }
     spec.strides = *strides;
   }
@@ -75,7 +81,8 @@ Value Dims(Evaluator& e, const Args& args) {
   const auto text = e.String(args["name"], args.RangeOf("name"), Cat("the name in ", args.builtin().path));
   if (!text) return Poison{};
   std::vector<Value> dims;
-  for (absl::string_view name : absl::StrSplit(*text, absl::ByAnyChar(", "), absl::SkipEmpty())) dims.push_back(e.DimOrSetting(std::string(name)));
+  for (absl::string_view name : absl::StrSplit(*text, absl::ByAnyChar(", "), absl::SkipEmpty()))
+    dims.push_back(e.DimOrSetting(std::string(name)));
   if (dims.empty()) return e.Fail(args.range(), Cat(args.builtin().path, " needs a name"));
   return dims.size() == 1 ? dims[0] : e.Tuple(std::move(dims));
 }
@@ -124,7 +131,8 @@ Value Kernel(Evaluator& e, const Args& args) {
     if (!extents) return Poison{};
     context.grid.insert(context.grid.end(), extents->begin(), extents->end());
   }
-  if (context.grid.empty() || context.grid.size() > 3) return e.Fail(args.range(), Cat("T.Kernel takes 1 to 3 grid extents, not ", context.grid.size()));
+  if (context.grid.empty() || context.grid.size() > 3)
+    return e.Fail(args.range(), Cat("T.Kernel takes 1 to 3 grid extents, not ", context.grid.size()));
   context.threads = e.Number(Threads(e, args), args.RangeOf("threads"), "threads");
   const auto cooperative = e.Bool(args["cooperative"], args.RangeOf("cooperative"), "cooperative");
   if (!context.threads || !cooperative) return Poison{};
@@ -142,7 +150,8 @@ Value BlockBinding(Evaluator& e, const Args& args) {
   const auto dim = args.Has("dim") ? e.Int(args["dim"], args.RangeOf("dim"), "dim") : std::optional<int64_t>(0);
   if (!dim) return Poison{};
   const auto& vars = e.builder().program().launches.back().block_vars;
-  if (*dim < 0 || *dim >= static_cast<int64_t>(vars.size())) return e.Fail(args.range(), Cat("this launch has ", vars.size(), " grid dimensions"));
+  if (*dim < 0 || *dim >= static_cast<int64_t>(vars.size()))
+    return e.Fail(args.range(), Cat("this launch has ", vars.size(), " grid dimensions"));
   return e.builder().VarVal(vars[*dim]);
 }
 

@@ -24,7 +24,8 @@ bool ReadBounds(Evaluator& e, const Args& args, LoopObject* loop) {
   loop->step = args.Has("step") ? args["step"] : Value(int64_t{1});
   const auto* step = loop->step.As<int64_t>();
   if (step && *step == 0) return e.Fail(args.RangeOf("step"), "the step of a loop cannot be 0"), false;
-  return CheckBound(e, loop->begin, args.RangeOf("start"), "the bound of a loop") && CheckBound(e, loop->end, args.RangeOf("stop"), "the bound of a loop") &&
+  return CheckBound(e, loop->begin, args.RangeOf("start"), "the bound of a loop") &&
+         CheckBound(e, loop->end, args.RangeOf("stop"), "the bound of a loop") &&
          CheckBound(e, loop->step, args.RangeOf("step"), "the step of a loop");
 }
 
@@ -33,7 +34,8 @@ Value Counted(Evaluator& e, const Args& args) {
   LoopObject loop;
   loop.for_kind = kind;
   if (args["start"].Object<SequenceObject>()) {
-    return e.Fail(args.range(), Cat(args.builtin().path, " over several extents is not supported yet"), "use T.Kernel over all tiles");
+    return e.Fail(args.range(), Cat(args.builtin().path, " over several extents is not supported yet"),
+                  "use T.Kernel over all tiles");
   }
   return ReadBounds(e, args, &loop) ? Loop(e, std::move(loop)) : Value(Poison{});
 }
@@ -42,7 +44,8 @@ Value Pipelined(Evaluator& e, const Args& args) {
   LoopObject loop;
   loop.for_kind = ForKind::kPipelined;
   if (!ReadBounds(e, args, &loop)) return Poison{};
-  const auto stages = args.Has("num_stages") ? e.Int(args["num_stages"], args.RangeOf("num_stages"), "num_stages") : std::optional<int64_t>(0);
+  const auto stages =
+      args.Has("num_stages") ? e.Int(args["num_stages"], args.RangeOf("num_stages"), "num_stages") : std::optional<int64_t>(0);
   if (!stages) return Poison{};
   if (*stages < 0 || *stages > 64) return e.Fail(args.RangeOf("num_stages"), Cat("num_stages must be 0 to 64, not ", *stages));
   loop.num_stages = static_cast<uint32_t>(*stages);
@@ -68,7 +71,8 @@ Value Extents(Evaluator& e, const Args& args) {
   if (args.Has("coalesced_width")) {
     const auto width = e.Int(args["coalesced_width"], args.RangeOf("coalesced_width"), "coalesced_width");
     if (!width) return Poison{};
-    if (*width < 0 || *width > 1024) return e.Fail(args.RangeOf("coalesced_width"), Cat("coalesced_width counts elements, 1 to 1024, not ", *width));
+    if (*width < 0 || *width > 1024)
+      return e.Fail(args.RangeOf("coalesced_width"), Cat("coalesced_width counts elements, 1 to 1024, not ", *width));
     loop.coalesced_width = static_cast<uint32_t>(*width);
   }
   return Loop(e, std::move(loop));

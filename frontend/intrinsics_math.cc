@@ -46,13 +46,15 @@ Value Clamp(Evaluator& e, const Args& args) {
 Value CeilDiv(Evaluator& e, const Args& args) {
   const Value &a = args["a"], &b = args["b"];
   if (!IsSymbolic(a) && !IsSymbolic(b)) {
-    const auto x = e.Int(a, args.RangeOf("a"), "the argument of T.ceildiv"), y = e.Int(b, args.RangeOf("b"), "the argument of T.ceildiv");
+    const auto x = e.Int(a, args.RangeOf("a"), "the argument of T.ceildiv"),
+               y = e.Int(b, args.RangeOf("b"), "the argument of T.ceildiv");
     if (!x || !y) return Poison{};
     if (*y == 0) return e.Fail(args.range(), "division by zero");
     if (*y == -1) return *x == INT64_MIN ? e.Fail(args.range(), "the result does not fit 64 bits") : Value(-*x);
     return *x / *y + (*x % *y != 0 && (*x < 0) == (*y < 0) ? 1 : 0);
   }
-  const Val x = e.Number(a, args.RangeOf("a"), "the argument of T.ceildiv"), y = e.Number(b, args.RangeOf("b"), "the argument of T.ceildiv");
+  const Val x = e.Number(a, args.RangeOf("a"), "the argument of T.ceildiv"),
+            y = e.Number(b, args.RangeOf("b"), "the argument of T.ceildiv");
   return x && y ? e.Wrap(tilert::CeilDiv(x.In(&e.builder()), y.In(&e.builder()))) : Value(Poison{});
 }
 
@@ -63,7 +65,8 @@ Value Select(Evaluator& e, const Args& args) {
     return truth ? args[*truth ? "then" : "otherwise"] : Value(Poison{});
   }
   const Val c = e.Number(condition, args.RangeOf("condition"), "the condition");
-  const Val a = e.Number(args["then"], args.RangeOf("then"), "a chosen value"), b = e.Number(args["otherwise"], args.RangeOf("otherwise"), "a chosen value");
+  const Val a = e.Number(args["then"], args.RangeOf("then"), "a chosen value"),
+            b = e.Number(args["otherwise"], args.RangeOf("otherwise"), "a chosen value");
   return c && a && b ? e.Wrap(e.builder().Select(c, a, b)) : Value(Poison{});
 }
 

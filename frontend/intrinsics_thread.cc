@@ -39,7 +39,8 @@ std::optional<BufferRegion> ReadBarrier(Evaluator& e, const Args& args) {
   auto region = e.Region(args["barrier"], args.RangeOf("barrier"), "a barrier");
   if (!region) return std::nullopt;
   if (region->buffer.buffer().scope != Scope::kBarrier) {
-    e.Fail(args.RangeOf("barrier"), Cat("'", region->buffer.buffer().name, "' is no barrier"), "make it with T.alloc_barrier(arrivals)");
+    e.Fail(args.RangeOf("barrier"), Cat("'", region->buffer.buffer().name, "' is no barrier"),
+           "make it with T.alloc_barrier(arrivals)");
     return std::nullopt;
   }
   return region;

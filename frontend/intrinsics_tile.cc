@@ -9,7 +9,8 @@ namespace {
 
 std::string_view LastName(const Args& args) { return args.builtin().path.substr(args.builtin().path.rfind('.') + 1); }
 
-// --- gemm -------------------------------------------------------------------------------------------------------------------------
+// --- gemm
+// -------------------------------------------------------------------------------------------------------------------------
 
 std::optional<GemmPolicy> ReadPolicy(Evaluator& e, const Args& args) {
   const Value& value = args["policy"];
@@ -19,7 +20,8 @@ std::optional<GemmPolicy> ReadPolicy(Evaluator& e, const Args& args) {
   if (name == "Square") return GemmPolicy::kSquare;
   if (name == "FullRow") return GemmPolicy::kFullRow;
   if (name == "FullCol") return GemmPolicy::kFullCol;
-  e.Fail(args.RangeOf("policy"), Cat("the policy of a gemm must be one of T.GemmWarpPolicy, not ", Describe(value)), "write T.GemmWarpPolicy.Square");
+  e.Fail(args.RangeOf("policy"), Cat("the policy of a gemm must be one of T.GemmWarpPolicy, not ", Describe(value)),
+         "write T.GemmWarpPolicy.Square");
   return std::nullopt;
 }
 
@@ -37,26 +39,35 @@ Matrix MatrixOf(Evaluator& e, const BufferRegion& region, bool transposed) {
 
 bool Differ(std::optional<int64_t> a, std::optional<int64_t> b) { return a && b && *a != *b; }
 
-bool CheckGemmShapes(Evaluator& e, const Args& args, const BufferRegion& a, const BufferRegion& b, const BufferRegion& c, bool ta, bool tb) {
+bool CheckGemmShapes(Evaluator& e, const Args& args, const BufferRegion& a, const BufferRegion& b, const BufferRegion& c, bool ta,
+                     bool tb) {
   const std::pair<const BufferRegion*, std::string_view> operands[] = {{&a, "A"}, {&b, "B"}, {&c, "C"}};
   for (const auto& [region, name] : operands) {
     if (region->extent.size() >= 2 && !region->IsElement()) continue;
-    return e.Fail(args.RangeOf(name), Cat("the operand ", name, " of a gemm is a matrix"), "give a buffer, or a slice of two dimensions"), false;
+    return e.Fail(args.RangeOf(name), Cat("the operand ", name, " of a gemm is a matrix"),
+                  "give a buffer, or a slice of two dimensions"),
+           false;
   }
   const Matrix ma = MatrixOf(e, a, ta), mb = MatrixOf(e, b, tb), mc = MatrixOf(e, c, false);
-  const std::string shapes = Cat("A is ", ShapeText(e, a), ta ? " transposed, B is " : ", B is ", ShapeText(e, b), tb ? " transposed, C is " : ", C is ", ShapeText(e, c));
-  if (Differ(ma.columns, mb.rows)) return e.Fail(args.range(), Cat("the inner extents of this gemm differ: ", shapes), "check transpose_A and transpose_B"), false;
+  const std::string shapes = Cat("A is ", ShapeText(e, a), ta ? " transposed, B is " : ", B is ", ShapeText(e, b),
+                                 tb ? " transposed, C is " : ", C is ", ShapeText(e, c));
+  if (Differ(ma.columns, mb.rows))
+    return e.Fail(args.range(), Cat("the inner extents of this gemm differ: ", shapes), "check transpose_A and transpose_B"),
+           false;
   if (Differ(ma.rows, mc.rows) || Differ(mb.columns, mc.columns)) {
-    return e.Fail(args.range(), Cat("the operands of this gemm do not fit C: ", shapes), "check transpose_A and transpose_B"), false;
+    return e.Fail(args.range(), Cat("the operands of this gemm do not fit C: ", shapes), "check transpose_A and transpose_B"),
+           false;
   }
   return true;
 }
 
 Value Gemm(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
-  const auto a = e.Region(args["A"], args.RangeOf("A"), "the operand A of a gemm"), b = e.Region(args["B"], args.RangeOf("B"), "the operand B of a gemm"),
+  const auto a = e.Region(args["A"], args.RangeOf("A"), "the operand A of a gemm"),
+             b = e.Region(args["B"], args.RangeOf("B"), "the operand B of a gemm"),
              c = e.Region(args["C"], args.RangeOf("C"), "the accumulator C of a gemm");
-  const auto ta = e.Bool(args["transpose_A"], args.RangeOf("transpose_A"), "transpose_A"), tb = e.Bool(args["transpose_B"], args.RangeOf("transpose_B"), "transpose_B");
+  const auto ta = e.Bool(args["transpose_A"], args.RangeOf("transpose_A"), "transpose_A"),
+             tb = e.Bool(args["transpose_B"], args.RangeOf("transpose_B"), "transpose_B");
   const auto policy = ReadPolicy(e, args);
   if (!a || !b || !c || !ta || !tb || !policy || !CheckGemmShapes(e, args, *a, *b, *c, *ta, *tb)) return Poison{};
   ProgramBuilder& builder = e.builder();
@@ -72,11 +83,13 @@ Value Gemm(Evaluator& e, const Args& args) {
     clears = e.Truth(clear, args.RangeOf("clear_accum")).value_or(false);
   }
   const bool is_async = args.builtin().path == "T.wgmma_gemm";
-  builder.Add(tilert::Gemm{builder.R(e.ToTile(*a)), builder.R(e.ToTile(*b)), builder.R(e.ToTile(*c)), *ta, *tb, clears, *policy, is_async});
+  builder.Add(tilert::Gemm{builder.R(e.ToTile(*a)), builder.R(e.ToTile(*b)), builder.R(e.ToTile(*c)), *ta, *tb, clears, *policy,
+                           is_async});
   return NoneValue{};
 }
 
-// --- fill, reduce, scan -----------------------------------------------------------------------------------------------------------
+// --- fill, reduce, scan
+// -----------------------------------------------------------------------------------------------------------
 
 Value Fill(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
@@ -116,11 +129,13 @@ ReduceOp ReduceOpNamed(std::string_view name) {
 
 Value ReduceWith(Evaluator& e, const Args& args, ReduceOp op) {
   if (!e.RequireLaunch(args)) return Poison{};
-  const auto src = e.Region(args["buffer"], args.RangeOf("buffer"), "the source of a reduction"), dst = e.Region(args["out"], args.RangeOf("out"), "the target of a reduction");
+  const auto src = e.Region(args["buffer"], args.RangeOf("buffer"), "the source of a reduction"),
+             dst = e.Region(args["out"], args.RangeOf("out"), "the target of a reduction");
   if (!src || !dst) return Poison{};
   const auto axis = ReadAxis(e, args, *src, -1);
   const auto clear = args.Has("clear") ? e.Bool(args["clear"], args.RangeOf("clear"), "clear") : std::optional<bool>(true);
-  const auto propagate = args.Has("nan_propagate") ? e.Bool(args["nan_propagate"], args.RangeOf("nan_propagate"), "nan_propagate") : std::optional<bool>(true);
+  const auto propagate = args.Has("nan_propagate") ? e.Bool(args["nan_propagate"], args.RangeOf("nan_propagate"), "nan_propagate")
+                                                   : std::optional<bool>(true);
   if (!axis || !clear || !propagate) return Poison{};
   ProgramBuilder& builder = e.builder();
   builder.Add(tilert::Reduce{op, builder.R(e.ToTile(*src)), builder.R(e.ToTile(*dst)), *axis, *clear, *propagate});
@@ -133,7 +148,9 @@ Value ReduceNamed(Evaluator& e, const Args& args) {
   const auto name = e.String(args["reduce_type"], args.RangeOf("reduce_type"), "reduce_type");
   if (!name) return Poison{};
   const ReduceOp op = ReduceOpNamed(*name);
-  if (op == ReduceOp::kInvalid) return e.Fail(args.RangeOf("reduce_type"), Cat("there is no reduction '", *name, "'"), "sum, max, min, abssum, absmax, bitand, bitor and bitxor exist");
+  if (op == ReduceOp::kInvalid)
+    return e.Fail(args.RangeOf("reduce_type"), Cat("there is no reduction '", *name, "'"),
+                  "sum, max, min, abssum, absmax, bitand, bitor and bitxor exist");
   return ReduceWith(e, args, op);
 }
 
@@ -151,10 +168,12 @@ Value CumSum(Evaluator& e, const Args& args) {
 // dst[j, i] = src[i, j] on the last two dimensions.
 Value Transpose(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
-  const auto src = e.Region(args["src"], args.RangeOf("src"), "the source of T.transpose"), dst = e.Region(args["dst"], args.RangeOf("dst"), "the target of T.transpose");
+  const auto src = e.Region(args["src"], args.RangeOf("src"), "the source of T.transpose"),
+             dst = e.Region(args["dst"], args.RangeOf("dst"), "the target of T.transpose");
   if (!src || !dst) return Poison{};
   const size_t rank = src->extent.size(), target_rank = dst->extent.size();
-  if (rank < 2 || target_rank < 2 || !src->extent[rank - 1] || !src->extent[rank - 2]) return e.Fail(args.range(), "T.transpose takes matrices");
+  if (rank < 2 || target_rank < 2 || !src->extent[rank - 1] || !src->extent[rank - 2])
+    return e.Fail(args.range(), "T.transpose takes matrices");
   const Matrix m = MatrixOf(e, *src, true), target = MatrixOf(e, *dst, false);
   if (Differ(m.rows, target.rows) || Differ(m.columns, target.columns)) {
     return e.Fail(args.range(), Cat("the transpose of ", ShapeText(e, *src), " does not fit ", ShapeText(e, *dst)));
@@ -175,7 +194,8 @@ Value Transpose(Evaluator& e, const Args& args) {
 
 absl::Span<const Builtin> TileIntrinsics() {
   static constexpr std::string_view kReduce = "buffer out dim? clear? batch? nan_propagate? annotations?";
-  static constexpr std::string_view kGemm = "A B C transpose_A? transpose_B? policy? clear_accum? k_pack? wg_wait? mbar? annotations?";
+  static constexpr std::string_view kGemm =
+      "A B C transpose_A? transpose_B? policy? clear_accum? k_pack? wg_wait? mbar? annotations?";
   static constexpr Builtin kBuiltins[] = {
       {"T.gemm", kGemm, Gemm},
       {"T.wgmma_gemm", kGemm, Gemm},

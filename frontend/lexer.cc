@@ -161,7 +161,11 @@ class StringScanner {
 class Lexer {
  public:
   Lexer(SourceRange range, bool expression, Diagnostics* diagnostics)
-      : text_(diagnostics->source().text()), pos_(range.begin), limit_(range.end), expression_(expression), diagnostics_(diagnostics) {}
+      : text_(diagnostics->source().text()),
+        pos_(range.begin),
+        limit_(range.end),
+        expression_(expression),
+        diagnostics_(diagnostics) {}
 
   std::vector<Token> Run() {
     if (!expression_) {
@@ -222,7 +226,8 @@ class Lexer {
       pos_ = i + (text_[i] == '\n' ? 1 : 0);
       return;
     }
-    Error(pos_, pos_ + 1, "a backslash must be the last character of its line", "remove it, or move what follows to the next line");
+    Error(pos_, pos_ + 1, "a backslash must be the last character of its line",
+          "remove it, or move what follows to the next line");
     ++pos_;
   }
 
@@ -322,9 +327,9 @@ class Lexer {
   }
 
   void Operator() {
-    static constexpr std::array<std::string_view, 24> kLong = {"**=", "//=", ">>=", "<<=", "...", "**", "//", ">>", "<<",
-                                                               "<=",  ">=",  "==",  "!=",  "->",  "+=", "-=", "*=", "/=",
-                                                               "%=",  "&=",  "|=",  "^=",  "@=",  ":="};
+    static constexpr std::array<std::string_view, 24> kLong = {"**=", "//=", ">>=", "<<=", "...", "**", "//", ">>",
+                                                               "<<",  "<=",  ">=",  "==",  "!=",  "->", "+=", "-=",
+                                                               "*=",  "/=",  "%=",  "&=",  "|=",  "^=", "@=", ":="};
     uint32_t length = 1;
     for (std::string_view op : kLong) {
       if (text_.substr(pos_, op.size()) == op && pos_ + op.size() <= limit_) {
@@ -375,7 +380,8 @@ class Lexer {
 
   void Finish() {
     if (!brackets_.empty() && !stop_ && !expression_) {
-      Error(brackets_.back(), brackets_.back() + 1, absl::StrCat("'", std::string(1, text_[brackets_.back()]), "' is never closed"));
+      Error(brackets_.back(), brackets_.back() + 1,
+            absl::StrCat("'", std::string(1, text_[brackets_.back()]), "' is never closed"));
     }
     if (!expression_) {
       if (!tokens_.empty() && tokens_.back().kind != TokenKind::kNewline) Push(TokenKind::kNewline, pos_, pos_);

@@ -18,10 +18,10 @@ std::vector<Token> TokenizeExpression(SourceRange range, Diagnostics* diagnostic
 // Where a replacement field of an f-string ends: `{expression[=][!conversion][:format]}`.
 struct FStringField {
   SourceRange expression;
-  bool debug = false;        // `{x=}`: the text of the expression is part of the result
-  char conversion = 0;       // r, s, a or none
-  SourceRange format;        // empty if there is none
-  uint32_t end = 0;          // one past the closing brace
+  bool debug = false;   // `{x=}`: the text of the expression is part of the result
+  char conversion = 0;  // r, s, a or none
+  SourceRange format;   // empty if there is none
+  uint32_t end = 0;     // one past the closing brace
 };
 
 // Reads the field whose `{` is at `open`; `limit` is the end of the string's contents. Returns false if it is not closed.

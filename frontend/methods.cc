@@ -39,7 +39,8 @@ Result OnString(Context& context, const std::string& text, const std::string& na
   if (name == "split" && args.size() <= 1 && (args.empty() || (string(0) && !string(0)->empty()))) {
     Arguments parts;
     if (args.empty()) {
-      for (absl::string_view part : absl::StrSplit(text, absl::ByAnyChar(" \t\n"), absl::SkipEmpty())) parts.push_back(context.Text(std::string(part)));
+      for (absl::string_view part : absl::StrSplit(text, absl::ByAnyChar(" \t\n"), absl::SkipEmpty()))
+        parts.push_back(context.Text(std::string(part)));
     } else {
       for (absl::string_view part : absl::StrSplit(text, *string(0))) parts.push_back(context.Text(std::string(part)));
     }
@@ -103,7 +104,8 @@ Result OnDict(Context& context, DictObject* dict, const std::string& name, const
     const auto* other = args[0].Object<DictObject>();
     if (other == nullptr) return std::nullopt;
     for (const auto& item : std::vector(other->items)) {
-      const auto at = std::find_if(dict->items.begin(), dict->items.end(), [&](const auto& old) { return Equal(old.first, item.first); });
+      const auto at =
+          std::find_if(dict->items.begin(), dict->items.end(), [&](const auto& old) { return Equal(old.first, item.first); });
       if (at == dict->items.end()) {
         dict->items.push_back(item);
       } else {

@@ -64,7 +64,9 @@ std::optional<double> MathConstant(const std::string& path) {
   return std::nullopt;
 }
 
-bool IsKnownModule(const std::string& path) { return path == "math" || path == "itertools" || path == "functools" || path == "operator"; }
+bool IsKnownModule(const std::string& path) {
+  return path == "math" || path == "itertools" || path == "functools" || path == "operator";
+}
 
 bool StartsWith(const std::string& text, std::string_view prefix) { return text.rfind(prefix, 0) == 0; }
 
@@ -180,7 +182,7 @@ Value Evaluator::ImportedValue(const ast::Import& node, const std::string& name)
     if (!node.is_from && imported.alias.empty()) path = path.substr(0, path.find('.'));
     if (path == "tilelang" || IsKnownModule(path)) return Namespace{Intern(path)};
     if (path == "tilelang.layout.Layout" || path == "tilelang.layout.Fragment") return FindBuiltin("T." + LastPart(path));
-  if (path == "tilelang.language") return Namespace{Intern("T")};
+    if (path == "tilelang.language") return Namespace{Intern("T")};
     if (StartsWith(path, "tilelang.language.")) return Member("T." + LastPart(path), {});
     if (StartsWith(path, "tilelang.") || IsKnownModule(path.substr(0, path.find('.')))) return Member(path, {});
     return Host{Intern(path)};
@@ -205,14 +207,16 @@ Value Evaluator::Member(const std::string& path, SourceRange range) {
   }
   if (StartsWith(path, "T.") && path.find('.', 2) == std::string::npos) {
     if (const DType type = ParseDType(last); type != DType::kInvalid) return type;
-    if (const auto reason = KnownButUnsupported(path)) return Fail(range, absl::StrCat(path, " is not supported yet"), std::string(*reason));
+    if (const auto reason = KnownButUnsupported(path))
+      return Fail(range, absl::StrCat(path, " is not supported yet"), std::string(*reason));
   }
   if (IsKnownModule(path.substr(0, path.find('.'))) && path[0] != 'm') return Host{Intern(path)};
   std::vector<std::string> names;
   const std::string prefix = path.substr(0, path.rfind('.') + 1);
   for (const std::string_view known : BuiltinsUnder(prefix)) names.emplace_back(known.substr(prefix.size()));
   const std::string similar = Similar(last, names);
-  return Fail(range, absl::StrCat(path, " does not exist"), similar.empty() ? "" : absl::StrCat("did you mean ", prefix, similar, "?"));
+  return Fail(range, absl::StrCat(path, " does not exist"),
+              similar.empty() ? "" : absl::StrCat("did you mean ", prefix, similar, "?"));
 }
 
 std::string Evaluator::SimilarName(const std::string& name) const {

@@ -12,8 +12,8 @@ namespace tilert::frontend {
 
 // Names and their values in a function call or a comprehension. Lookup goes on in the parent, then in the module.
 //
-// While a block that runs at launch (a loop, an `if`) is open, a journal remembers what its assignments replaced: the other branch
-// must see the old values, and code after the block none at all.
+// While a block that runs at launch (a loop, an `if`) is open, a journal remembers what its assignments replaced: the other
+// branch must see the old values, and code after the block none at all.
 class NameScope {
  public:
   explicit NameScope(NameScope* parent) : parent_(parent) {}

@@ -30,9 +30,9 @@ struct FunctionObject {
   const std::vector<ast::Param>* params = nullptr;
   const ast::FunctionDef* definition = nullptr;  // null for a lambda
   ast::ExprPtr lambda_body = nullptr;
-  NameScope* closure = nullptr;                      // null: the module
-  std::vector<Value> defaults;                   // one a parameter; Unset for none
-  std::vector<Value> partial;                    // functools.partial
+  NameScope* closure = nullptr;  // null: the module
+  std::vector<Value> defaults;   // one a parameter; Unset for none
+  std::vector<Value> partial;    // functools.partial
   std::vector<std::pair<std::string, Value>> partial_keywords;
   bool is_macro = false;
   bool is_prim_func = false;

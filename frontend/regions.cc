@@ -76,10 +76,12 @@ bool MatchExtents(Context& context, BufferRegion* a, BufferRegion* b, SourceRang
     return true;
   }();
   fits = fits && (!all_known || x.size() == y.size());
-  for (size_t i = 0; fits && x.size() == y.size() && i < x.size(); ++i) fits = !x[i].known || !y[i].known || *x[i].known == *y[i].known;
+  for (size_t i = 0; fits && x.size() == y.size() && i < x.size(); ++i)
+    fits = !x[i].known || !y[i].known || *x[i].known == *y[i].known;
   if (fits) return true;
-  context.Fail(range, Cat(what, " between different shapes: ", a->buffer.buffer().name, " gives ", ShapeText(context, *a), ", ", b->buffer.buffer().name, " takes ",
-                          ShapeText(context, *b)),
+  context.Fail(range,
+               Cat(what, " between different shapes: ", a->buffer.buffer().name, " gives ", ShapeText(context, *a), ", ",
+                   b->buffer.buffer().name, " takes ", ShapeText(context, *b)),
                "write both with slices of the same extents, as in A[i * 64:(i + 1) * 64, :]");
   return false;
 }

@@ -17,7 +17,8 @@ absl::StatusOr<Setting> ParseList(const std::string& text) {
   for (absl::string_view item : absl::StrSplit(text.substr(1, text.size() - 2), ',')) {
     int64_t value = 0;
     if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(item), &value)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", item, "' in '", text, "' is not an integer; candidates are written [64,128]"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", item, "' in '", text, "' is not an integer; candidates are written [64,128]"));
     }
     list.values.push_back(value);
   }

@@ -13,10 +13,10 @@ enum class TokenKind : uint8_t {
   kNewline,
   kIndent,
   kDedent,
-  kName,     // identifiers and keywords; the parser tells them apart by text
+  kName,  // identifiers and keywords; the parser tells them apart by text
   kNumber,
-  kString,   // with its prefix and quotes; f-strings too, whole
-  kOp,       // operators and punctuation, the longest that matches
+  kString,  // with its prefix and quotes; f-strings too, whole
+  kOp,      // operators and punctuation, the longest that matches
 };
 
 struct Token {

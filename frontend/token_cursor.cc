@@ -13,9 +13,9 @@ constexpr Token kEndToken;
 
 bool IsKeyword(std::string_view word) {
   static const auto* keywords = new absl::flat_hash_set<std::string>{
-      "False", "None",   "True",  "and",    "as",   "assert", "async",  "await",    "break", "class", "continue", "def",
-      "del",   "elif",   "else",  "except", "finally", "for", "from",   "global",   "if",    "import", "in",      "is",
-      "lambda", "nonlocal", "not", "or",    "pass", "raise",  "return", "try",      "while", "with",  "yield"};
+      "False",  "None",     "True", "and",    "as",      "assert", "async",  "await",  "break", "class",  "continue", "def",
+      "del",    "elif",     "else", "except", "finally", "for",    "from",   "global", "if",    "import", "in",       "is",
+      "lambda", "nonlocal", "not",  "or",     "pass",    "raise",  "return", "try",    "while", "with",   "yield"};
   return keywords->contains(std::string(word));
 }
 
@@ -39,9 +39,7 @@ bool TokenCursor::Is(std::string_view text, size_t ahead) const {
   return (kind == TokenKind::kOp || kind == TokenKind::kName) && Text(ahead) == text;
 }
 
-bool TokenCursor::IsIdentifier(size_t ahead) const {
-  return Peek(ahead).kind == TokenKind::kName && !IsKeyword(Text(ahead));
-}
+bool TokenCursor::IsIdentifier(size_t ahead) const { return Peek(ahead).kind == TokenKind::kName && !IsKeyword(Text(ahead)); }
 
 void TokenCursor::Advance() {
   if (!panic_ || tokens_[index_].kind != TokenKind::kEnd) index_ = std::min(index_ + 1, tokens_.size() - 1);

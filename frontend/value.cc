@@ -126,7 +126,7 @@ std::string Describe(const Value& value) {
           [](double d) { return absl::StrCat("the float ", FloatText(d)); },
           [](const StringObject* s) { return absl::StrCat("the string '", s->text.substr(0, 60), "'"); },
           [](DType type) { return Cat("the dtype ", DTypeName(type)); },
-          [](const Val& v) { return Cat("a ", DTypeName(v.dtype()), " that is known only at run time"); },
+          [](const Val& v) { return Cat("a value (", DTypeName(v.dtype()), ") that is known only at run time"); },
           [](const Buf& buf) { return absl::StrCat("the buffer '", buf.buffer().name, "'"); },
           [](const BufferRegion* region) { return absl::StrCat("a part of '", region->buffer.buffer().name, "'"); },
           [](const SequenceObject* s) -> std::string {

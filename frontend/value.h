@@ -43,14 +43,13 @@ struct Symbol {  // a member of an enumeration, e.g. T.GemmWarpPolicy.FullRow
 
 struct Value {
   std::variant<Poison, NoneValue, Unset, Host, Namespace, Symbol, bool, int64_t, double, const StringObject*, DType, Val, Buf,
-               const BufferRegion*, SequenceObject*, DictObject*, const FunctionObject*, const Builtin*, const Method*, SliceObject*,
-               const LoopObject*, const ContextObject*, const TensorSpec*>
+               const BufferRegion*, SequenceObject*, DictObject*, const FunctionObject*, const Builtin*, const Method*,
+               SliceObject*, const LoopObject*, const ContextObject*, const TensorSpec*>
       v;
 
   Value() : v(NoneValue{}) {}
   template <typename T>
-    requires(!std::is_same_v<T, Value> && std::is_constructible_v<decltype(v), T>)
-  Value(T value) : v(std::move(value)) {}
+  requires(!std::is_same_v<T, Value> && std::is_constructible_v<decltype(v), T>) Value(T value) : v(std::move(value)) {}
 
   template <typename T>
   const T* As() const {
