@@ -122,44 +122,69 @@ bool ArgPlan::BindDims(absl::Span<const TensorArg> tensors, LaunchValues& out) c
   return true;
 }
 
-// Compares one tensor with its rule and notes what variants want to know. `arg` is null for a workspace.
-bool ArgPlan::CheckTensor(const TensorRule& rule, const TensorArg* arg, LaunchValues& out, LaunchValues::Tensor& tensor) const {
+namespace {
+
+// The pointer's share of a tensor's facts. `below` and `above`: reach in elements on either side of it.
+bool SetMemory(int64_t element_bytes, void* data, bool is_empty, int64_t below, int64_t above, LaunchValues::Tensor& tensor) {
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  tensor.data = static_cast<char*>(data);
+  tensor.align_bits |= address;
+  tensor.first = reinterpret_cast<const char*>(address + static_cast<uintptr_t>(below * element_bytes));
+  tensor.bytes = is_empty ? 0 : (above - below + 1) * element_bytes;
+  // Element sizes are powers of two.
+  return (address & static_cast<uintptr_t>(element_bytes - 1)) == 0 && (data != nullptr || is_empty);
+}
+
+}  // namespace
+
+// A tensor that is contiguous by declaration and as given; `arg` is null for a workspace, whose memory comes later.
+bool ArgPlan::CheckContiguous(const TensorRule& rule, const TensorArg* arg, LaunchValues& out, LaunchValues::Tensor& tensor) const {
   const DimValues values = out.values();
-  int64_t elements = 1;               // product of the extents, for a contiguous stride and the size
-  int64_t contiguous = 1;             // stride that the axis has in a contiguous tensor
-  int64_t above = 0, below = 0;       // reach in elements on either side of data
+  int64_t span = 1;  // elements, an empty dimension counting as one: the stride of the next axis
+  int64_t stride_bits = 0;
+  bool is_empty = false, is_bad = false;
+  for (size_t axis = rule.shape.size(); axis-- > 0;) {
+    const int64_t extent = rule.shape[axis].Eval(values);
+    is_bad |= extent < 0 || (arg != nullptr && arg->shape[axis] != extent);
+    is_empty |= extent == 0;
+    is_bad |= __builtin_mul_overflow(span, std::max<int64_t>(extent, 1), &span);
+    if (axis > 0) stride_bits |= span;
+  }
+  if (is_bad || span > kMaxReach) return false;
+  out.max_index = std::max(out.max_index, span);
+  tensor.align_bits = static_cast<uint64_t>(stride_bits) * static_cast<uint64_t>(rule.element_bytes);
+  tensor.inner_is_dense = true;
+  if (arg != nullptr) return SetMemory(rule.element_bytes, arg->data, is_empty, 0, span - 1, tensor);
+  tensor.bytes = is_empty ? 0 : span * rule.element_bytes;
+  return true;
+}
+
+// A tensor with strides, declared or given.
+bool ArgPlan::CheckStrided(const TensorRule& rule, const TensorArg& arg, LaunchValues& out, LaunchValues::Tensor& tensor) const {
+  const DimValues values = out.values();
+  int64_t contiguous = 1;  // the stride that the axis has in a contiguous tensor
+  int64_t above = 0, below = 0;
   uint64_t stride_bits = 0;
+  bool is_empty = false;
   const size_t rank = rule.shape.size();
+  tensor.inner_is_dense = true;
   for (size_t axis = rank; axis-- > 0;) {
     const int64_t extent = rule.shape[axis].Eval(values);
-    if (extent < 0 || (arg != nullptr && arg->shape[axis] != extent)) return false;
+    if (extent < 0 || arg.shape[axis] != extent) return false;
+    is_empty |= extent == 0;
     const int64_t stride = rule.has_strides ? rule.strides[axis].Eval(values) : contiguous;
     // The extents behind this axis are the declared ones, so `contiguous` is what a caller without strides means.
-    if (arg != nullptr && extent > 1 && (arg->strides.empty() ? contiguous : arg->strides[axis]) != stride) return false;
-    elements = MulIndex(elements, extent);
-    contiguous = MulIndex(contiguous, rule.is_workspace ? extent : std::max<int64_t>(extent, 1));
-    if (extent > 1) {
-      const int64_t reach = MulIndex(extent - 1, stride);
-      (stride < 0 ? below : above) = AddIndex(stride < 0 ? below : above, reach);
-    }
+    if (extent > 1 && (arg.strides.empty() ? contiguous : arg.strides[axis]) != stride) return false;
+    contiguous = MulIndex(contiguous, std::max<int64_t>(extent, 1));
+    if (extent > 1) (stride < 0 ? below : above) = AddIndex(stride < 0 ? below : above, MulIndex(extent - 1, stride));
     if (axis + 1 < rank) stride_bits |= static_cast<uint64_t>(stride) * static_cast<uint64_t>(rule.element_bytes);
     if (axis + 1 == rank) tensor.inner_is_dense = stride == 1;
   }
-  if (elements >= kMaxElements || above >= kMaxReach || below <= -kMaxReach || above - below >= kMaxReach) return false;
-  out.max_index = std::max({out.max_index, above, -below, elements});
+  if (contiguous >= kMaxElements && !is_empty) return false;
+  if (above >= kMaxReach || below <= -kMaxReach || above - below >= kMaxReach) return false;
+  out.max_index = std::max(out.max_index, above - below + 1);
   tensor.align_bits = stride_bits;
-  if (arg != nullptr) {
-    tensor.data = static_cast<char*>(arg->data);
-    const auto address = reinterpret_cast<uintptr_t>(arg->data);
-    if (address % static_cast<uintptr_t>(rule.element_bytes) != 0 || (arg->data == nullptr && elements != 0)) return false;
-    tensor.align_bits |= address;
-  }
-  tensor.first = tensor.last = tensor.data;
-  if (elements != 0) {
-    tensor.first = tensor.data + below * rule.element_bytes;
-    tensor.last = tensor.data + (above + 1) * rule.element_bytes;
-  }
-  return true;
+  return SetMemory(rule.element_bytes, arg.data, is_empty, below, above, tensor);
 }
 
 bool ArgPlan::BindFast(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, LaunchValues& out) const {
@@ -169,10 +194,14 @@ bool ArgPlan::BindFast(absl::Span<const TensorArg> tensors, absl::Span<const Sca
   out.max_index = 0;
   for (const int64_t dim : out.dims) out.max_index = std::max(out.max_index, dim);
   for (size_t t = 0; t < tensors.size(); ++t) {
-    if (!CheckTensor(rules_[t], &tensors[t], out, out.tensors[t])) return false;
+    const bool is_plain = !rules_[t].has_strides && tensors[t].strides.empty();
+    if (!(is_plain ? CheckContiguous(rules_[t], &tensors[t], out, out.tensors[t])
+                   : CheckStrided(rules_[t], tensors[t], out, out.tensors[t]))) {
+      return false;
+    }
   }
   for (size_t t = parameter_tensors_; t < rules_.size(); ++t) {
-    if (!CheckTensor(rules_[t], nullptr, out, out.tensors[t])) return false;
+    if (!CheckContiguous(rules_[t], nullptr, out, out.tensors[t])) return false;
   }
   for (const DimExpr& assumption : assumptions_) {
     if (assumption.Eval(out.values()) == 0) return false;
@@ -180,20 +209,31 @@ bool ArgPlan::BindFast(absl::Span<const TensorArg> tensors, absl::Span<const Sca
   return true;
 }
 
-bool ArgPlan::Satisfies(const ArgClass& arg_class, const LaunchValues& values) const {
-  if (arg_class.index32 && values.max_index >= int64_t{1} << 30) return false;
-  for (size_t d = 0; d < arg_class.dim_divisor.size(); ++d) {
-    if (arg_class.dim_divisor[d] > 1 && values.dims[d] % arg_class.dim_divisor[d] != 0) return false;
+ClassGuard ArgPlan::MakeGuard(const ArgClass& arg_class) const {
+  ClassGuard guard;
+  if (arg_class.index32) guard.max_index = (int64_t{1} << 30) - 1;
+  for (uint32_t d = 0; d < arg_class.dim_divisor.size(); ++d) {
+    if (arg_class.dim_divisor[d] > 1) guard.divisible.push_back({d, arg_class.dim_divisor[d]});
   }
   size_t next = 0;  // ArgClass lists global buffers in the order of Program::buffers
-  for (BufferId id = 0; id < program_->buffers.size(); ++id) {
+  for (BufferId id = 0; id < program_->buffers.size() && next < arg_class.alignment.size(); ++id) {
     if (program_->buffers[id].scope != Scope::kGlobal) continue;
-    if (next >= arg_class.alignment.size()) break;
     const uint32_t alignment = arg_class.alignment[next++];
     const int index = TensorIndex(id);
     if (index < 0 || alignment <= static_cast<uint32_t>(rules_[static_cast<size_t>(index)].element_bytes)) continue;
-    const LaunchValues::Tensor& tensor = values.tensors[static_cast<size_t>(index)];
-    if (!tensor.inner_is_dense || (tensor.align_bits & (alignment - 1)) != 0) return false;
+    guard.aligned.push_back({static_cast<uint32_t>(index), alignment - 1});
+  }
+  return guard;
+}
+
+bool ArgPlan::Satisfies(const ClassGuard& guard, const LaunchValues& values) {
+  if (values.max_index > guard.max_index) return false;
+  for (const ClassGuard::Aligned& aligned : guard.aligned) {
+    const LaunchValues::Tensor& tensor = values.tensors[aligned.tensor];
+    if (!tensor.inner_is_dense || (tensor.align_bits & aligned.mask) != 0) return false;
+  }
+  for (const ClassGuard::Divisible& divisible : guard.divisible) {
+    if (values.dims[divisible.dim] % divisible.divisor != 0) return false;
   }
   return true;
 }

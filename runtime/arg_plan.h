@@ -23,11 +23,11 @@ class ArgPlan;
 struct LaunchValues {
   explicit LaunchValues(const ArgPlan& plan);
 
-  // A tensor parameter or workspace. Empty tensors have first == last.
+  // A tensor parameter or workspace.
   struct Tensor {
     char* data = nullptr;
     const char* first = nullptr;  // lowest byte that the tensor covers
-    const char* last = nullptr;   // one past the highest
+    int64_t bytes = 0;            // from first to one past the highest; 0: empty
     uint64_t align_bits = 0;      // data | bytes of every stride but the innermost: trailing zeros are common alignment
     bool inner_is_dense = true;   // the innermost stride is one element
   };
@@ -38,6 +38,21 @@ struct LaunchValues {
   int64_t max_index = 0;                 // the greatest dim or tensor reach in elements
 
   DimValues values() const { return {dims, scalars}; }
+};
+
+// The compares that decide whether arguments belong to an ArgClass.
+struct ClassGuard {
+  struct Aligned {
+    uint32_t tensor;
+    uint64_t mask;
+  };
+  struct Divisible {
+    uint32_t dim;
+    int64_t divisor;
+  };
+  int64_t max_index = INT64_MAX;
+  std::vector<Aligned> aligned;  // these tensors' innermost dimensions are dense, too
+  std::vector<Divisible> divisible;
 };
 
 class ArgPlan {
@@ -57,8 +72,10 @@ class ArgPlan {
   // Bytes of workspace that these arguments need. Pointers in `tensors` are not looked at.
   absl::StatusOr<uint64_t> WorkspaceBytes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
 
-  // True when the arguments are what `arg_class` relies on.
-  bool Satisfies(const ArgClass& arg_class, const LaunchValues& values) const;
+  // What `arg_class` asks of arguments, prepared for Satisfies.
+  ClassGuard MakeGuard(const ArgClass& arg_class) const;
+  // True when the arguments are what the guard's class relies on.
+  static bool Satisfies(const ClassGuard& guard, const LaunchValues& values);
 
   // Index into LaunchValues::tensors of a global buffer; −1 for others.
   int TensorIndex(BufferId buffer) const;
@@ -88,7 +105,8 @@ class ArgPlan {
   absl::Status BindChecked(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, LaunchValues& out) const;
   bool BindScalars(absl::Span<const ScalarArg> scalars, LaunchValues& out) const;
   bool BindDims(absl::Span<const TensorArg> tensors, LaunchValues& out) const;
-  bool CheckTensor(const TensorRule& rule, const TensorArg* arg, LaunchValues& out, LaunchValues::Tensor& tensor) const;
+  bool CheckContiguous(const TensorRule& rule, const TensorArg* arg, LaunchValues& out, LaunchValues::Tensor& tensor) const;
+  bool CheckStrided(const TensorRule& rule, const TensorArg& arg, LaunchValues& out, LaunchValues::Tensor& tensor) const;
   bool PlaceWorkspaces(char* workspace, uint64_t workspace_bytes, LaunchValues& out, uint64_t& needed) const;
   absl::Status Explain(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
   absl::Status CheckAliasing(const LaunchValues& values) const;

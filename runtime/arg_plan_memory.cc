@@ -8,7 +8,8 @@ namespace tilert {
 namespace {
 
 bool Overlap(const LaunchValues::Tensor& a, const LaunchValues::Tensor& b) {
-  return a.first < a.last && b.first < b.last && a.first < b.last && b.first < a.last;
+  const auto a_first = reinterpret_cast<uintptr_t>(a.first), b_first = reinterpret_cast<uintptr_t>(b.first);
+  return a_first < b_first + static_cast<uintptr_t>(b.bytes) && b_first < a_first + static_cast<uintptr_t>(a.bytes) && a.bytes != 0 && b.bytes != 0;
 }
 
 }  // namespace
@@ -18,10 +19,9 @@ bool ArgPlan::PlaceWorkspaces(char* workspace, uint64_t workspace_bytes, LaunchV
   needed = 0;
   for (size_t t = parameter_tensors_; t < rules_.size(); ++t) {
     LaunchValues::Tensor& tensor = out.tensors[t];
-    const uint64_t bytes = static_cast<uint64_t>(tensor.last - tensor.first);
+    const auto bytes = static_cast<uint64_t>(tensor.bytes);
     tensor.data = workspace == nullptr ? nullptr : workspace + needed;
     tensor.first = tensor.data;
-    tensor.last = tensor.data == nullptr ? nullptr : tensor.data + bytes;
     tensor.align_bits |= reinterpret_cast<uintptr_t>(tensor.data);
     needed += (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
   }

@@ -51,8 +51,17 @@ absl::StatusOr<DimExpr> DimExpr::Compile(const Program& program, Expr root) {
     const DType type = node.op == ExprOp::kCast || node.args.empty() ? node.dtype : program.exprs[node.args[0]].dtype;
     result.code_.push_back({node.op, type, node.i});
   }
+  result.Classify();
   if (result.Depth(program.dims.size(), program.scalars.size()) > 0) return result;
   return InvalidArgument("an expression over the dims of '", program.name, "' is nested too deeply to be evaluated at launch");
+}
+
+void DimExpr::Classify() {
+  form_ = Form::kCode;
+  if (code_.size() != 1) return;
+  if (code_[0].op == ExprOp::kIntImm) form_ = Form::kConstant;
+  if (code_[0].op == ExprOp::kDim) form_ = Form::kDim;
+  value_ = code_[0].value;
 }
 
 int DimExpr::Depth(size_t dims, size_t scalars) const {
@@ -114,6 +123,7 @@ absl::StatusOr<DimExpr> DimExpr::Decode(ByteReader& in, size_t dims, size_t scal
     op.dtype = static_cast<DType>(raw_type);
   }
   if (!in.ok() || result.Depth(dims, scalars) == 0) return absl::DataLossError("a damaged expression in a launch record");
+  result.Classify();
   return result;
 }
 

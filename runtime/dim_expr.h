@@ -25,7 +25,7 @@ class DimExpr {
   static constexpr int kMaxDepth = 64;  // of the evaluation stack
 
   // Constant zero.
-  DimExpr() { code_.push_back({ExprOp::kIntImm, DType::kIndex, 0}); }
+  DimExpr() { code_.push_back({ExprOp::kIntImm, DType::kIndex, 0}), Classify(); }
 
   // InvalidArgument: `e` mentions loads, variables or floats, or needs more than kMaxDepth stack cells. Constants count
   // as their first candidate.
@@ -33,15 +33,13 @@ class DimExpr {
 
   // REQUIRES: `values` has every dim and scalar of the program that this was compiled from.
   int64_t Eval(const DimValues& values) const {
-    const Op& last = code_.back();
-    if (code_.size() == 1 && last.op == ExprOp::kIntImm) return last.value;
-    if (code_.size() == 1 && last.op == ExprOp::kDim) return values.dims[static_cast<size_t>(last.value)];
-    return EvalCode(values);
+    if (form_ == Form::kDim) return values.dims[static_cast<size_t>(value_)];
+    return form_ == Form::kConstant ? value_ : EvalCode(values);
   }
 
-  bool IsConstant() const { return code_.size() == 1 && code_[0].op == ExprOp::kIntImm; }
+  bool IsConstant() const { return form_ == Form::kConstant; }
   // The dim that this expression is, alone; −1 when it is anything else.
-  int64_t BareDim() const { return code_.size() == 1 && code_[0].op == ExprOp::kDim ? code_[0].value : -1; }
+  int64_t BareDim() const { return form_ == Form::kDim ? value_ : -1; }
 
   void Encode(ByteWriter& out) const;
   // Code that refers to no dim ≥ `dims` or scalar ≥ `scalars` and keeps its stack balanced, or a DataLoss error.
@@ -57,11 +55,17 @@ class DimExpr {
     bool operator==(const Op&) const = default;
   };
 
+  // Nearly all expressions of a launch are a dim or a number.
+  enum class Form : uint8_t { kConstant, kDim, kCode };
+
   int64_t EvalCode(const DimValues& values) const;
+  void Classify();  // sets form_ and value_ from code_
   // The stack cells that the code needs; 0 if it is unbalanced or holds something that cannot be evaluated.
   int Depth(size_t dims, size_t scalars) const;
 
   std::vector<Op> code_;
+  Form form_ = Form::kCode;
+  int64_t value_ = 0;  // kConstant: the value; kDim: the dim
 };
 
 }  // namespace tilert

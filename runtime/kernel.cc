@@ -107,6 +107,7 @@ void Kernel::AddVariant(ArgClass arg_class, CacheKeyParts& parts) {
   parts.arg_class = arg_class;
   auto variant = std::make_unique<Variant>();
   variant->arg_class = std::move(arg_class);
+  variant->guard = plan_.MakeGuard(variant->arg_class);
   variant->key = CacheKeyText(parts);
   variants_.push_back(std::move(variant));
 }

@@ -100,6 +100,7 @@ class Kernel {
   // One way to compile the program. The first whose class the arguments satisfy is launched.
   struct Variant {
     ArgClass arg_class;
+    ClassGuard guard;  // of arg_class
     std::string key;
     std::atomic<const Ready*> ready{nullptr};
     std::unique_ptr<Ready> storage;  // guarded by prepare_mutex_ until `ready` points to it

@@ -29,7 +29,7 @@ int64_t CountBlocks(const std::vector<DimExpr>& grid, const DimValues& values) {
 }  // namespace
 
 absl::StatusOr<const Kernel::Ready*> Kernel::Choose(const LaunchValues& values, cuda::Stream stream) {
-  const auto fits = [&](const auto& variant) { return plan_.Satisfies(variant->arg_class, values); };
+  const auto fits = [&](const auto& variant) { return ArgPlan::Satisfies(variant->guard, values); };
   const auto it = std::find_if(variants_.begin(), variants_.end(), fits);
   if (it == variants_.end()) return Internal("'", program_.name, "' has no variant for these arguments");
   if (const Ready* ready = (*it)->ready.load(std::memory_order_acquire)) return ready;
@@ -81,7 +81,7 @@ absl::Status Kernel::Enqueue(const LaunchRequest& request, LaunchValues& values)
   TILERT_ASSIGN_OR_RETURN(const Ready* const ready, Choose(values, request.stream));
   for (const uint32_t index : plan_.zeroed_workspaces()) {
     const LaunchValues::Tensor& tensor = values.tensors[index];
-    const auto bytes = static_cast<size_t>(tensor.last - tensor.first);
+    const auto bytes = static_cast<size_t>(tensor.bytes);
     if (bytes == 0) continue;
     TILERT_RETURN_IF_ERROR(runtime_->driver().MemsetD8Async(reinterpret_cast<cuda::DevicePtr>(tensor.data), static_cast<unsigned char>(0),
                                                             bytes, request.stream));

@@ -78,7 +78,7 @@ TEST_F(ArgPlanTest, BindsDimsScalarsAndWorkspaces) {
   EXPECT_EQ(std::vector<int64_t>(values.dims.begin(), values.dims.end()), (std::vector<int64_t>{5, 7, 16, 9}));
   EXPECT_EQ(values.scalars[0].f, 0.5);
   EXPECT_EQ(values.scalars[1].i, 3);
-  EXPECT_EQ(values.tensors[1].last - values.tensors[1].first, (15 * 9 + 7) * 2);
+  EXPECT_EQ(values.tensors[1].bytes, (15 * 9 + 7) * 2);
   EXPECT_EQ(values.tensors[4].data, args.workspace);
   EXPECT_EQ(values.tensors[5].data, args.workspace + 256) << "5 * 7 floats fill 140 bytes";
   EXPECT_EQ(plan_.zeroed_workspaces(), std::vector<uint32_t>{4});
@@ -148,7 +148,7 @@ TEST_F(ArgPlanTest, GuardOfTheFastClass) {
   const auto satisfied = [&](Args& args) {
     const absl::Status status = Bind(args, values);
     EXPECT_TRUE(status.ok()) << status;
-    return plan_.Satisfies(fast, values);
+    return ArgPlan::Satisfies(plan_.MakeGuard(fast), values);
   };
   { Args a(5, 8, 16, 8); EXPECT_TRUE(satisfied(a)); }
   { Args a(5, 8, 16, 12); EXPECT_FALSE(satisfied(a)) << "rows of B are 24 bytes apart"; }
