@@ -137,6 +137,8 @@ struct Nest {
 // Opens a scope and computes the thread's part of the coordinates. The lowest `vector` elements of the last dimension are not looped over;
 // REQUIRES: they are consecutive registers of `layout`.
 Nest OpenNest(EmitContext& c, const FragmentLayout& layout, const std::vector<std::string>& dim_names, int64_t vector);
+// Cuts loop `i` into itself and, within it, one of `inner_size`, a divisor of its size.
+void SplitLoop(EmitContext& c, Nest& nest, size_t i, int64_t inner_size);
 void OpenLoops(EmitContext& c, const Nest& nest, size_t first, size_t last);
 void CloseLoops(EmitContext& c, size_t count);
 // Declares nest.names in the innermost scope and states the masks.

@@ -7,7 +7,7 @@
 namespace tilert {
 namespace {
 
-constexpr int64_t kStagedWords = 64;  // registers that hold what was loaded until it is stored, memory to memory
+constexpr int64_t kStagedAccesses = 8;  // loads of a thread in flight before their stores, memory to memory
 
 // One side of a copy within the loops of a nest.
 class Side {
@@ -163,7 +163,10 @@ class Copier {
     } else if (src_.in_memory() && dst_.in_memory()) {
       Staged();
     } else {
-      Loops(0, [this] { Move(); });
+      OpenLoops(c_, nest_, 0, nest_.loops.size());
+      DeclareCoordinates(c_, nest_, s_.layout);
+      Move();
+      CloseLoops(c_, nest_.loops.size());
     }
     if (guarded_) c_.Close();
     c_.Close();
@@ -184,10 +187,11 @@ class Copier {
   template <typename Body>
   void Loops(size_t first, Body body) {
     OpenLoops(c_, nest_, first, nest_.loops.size());
-    c_.names.Open();
+    const bool alone = first == nest_.loops.size();  // no loop has braces of its own
+    if (alone) c_.Open("{");
     DeclareCoordinates(c_, nest_, s_.layout);
     body();
-    c_.names.Close();
+    if (alone) c_.Close();
     CloseLoops(c_, nest_.loops.size() - first);
   }
 
@@ -356,8 +360,19 @@ class Copier {
     const int64_t words = nest_.vector > 1 ? WordsOf(type, nest_.vector) : 1;
     size_t split = nest_.loops.size();
     int64_t count = 1;
-    while (split > 0 && count * nest_.loops[split - 1].size * words <= kStagedWords) count *= nest_.loops[--split].size;
-    OpenLoops(c_, nest_, 0, split);
+    while (split > 0 && count < kStagedAccesses) {
+      int64_t part = std::min(nest_.loops[split - 1].size, kStagedAccesses / count);
+      while (nest_.loops[split - 1].size % part != 0) --part;
+      if (part == 1) break;
+      if (part < nest_.loops[split - 1].size) SplitLoop(c_, nest_, split++ - 1, part);
+      count *= part;
+      --split;
+    }
+    // Loops around the staging index no registers: unrolled, they would only keep addresses alive.
+    for (size_t i = 0; i < split; ++i) {
+      c_.out.Line("#pragma unroll 1");
+      c_.Open(Cat("for (int ", nest_.loops[i].var, " = 0; ", nest_.loops[i].var, " < ", nest_.loops[i].size, "; ++", nest_.loops[i].var, ") {"));
+    }
     const std::string staged = c_.names.Fresh("staged");
     std::vector<CText> index;
     for (size_t i = nest_.loops.size(), weight = 1; i-- > split;) {

@@ -245,8 +245,12 @@ class ExprEmitter {
     const DType type = node.dtype;
     const bool is_signed = KindOf(type) == DTypeKind::kSigned;
     const bool exact = type == DType::kIndex || !is_signed || DTypeBits(type) < 32 || Fits(e, type);
-    const CText a = wide ? Wide(node.args[0]) : Value(node.args[0]);
-    const CText b = node.args.size() < 2 ? CText{} : wide ? Wide(node.args[1]) : Value(node.args[1]);
+    // In sums and products one wide operand is enough.
+    const bool arithmetic_op = node.op == ExprOp::kAdd || node.op == ExprOp::kSub || node.op == ExprOp::kMul;
+    const bool second_wide = arithmetic_op && type == DType::kIndex && IsWide(c_, node.args[1]);
+    const bool first_wide = arithmetic_op && type == DType::kIndex && (second_wide || wide);
+    const CText a = wide && !second_wide ? Wide(node.args[0]) : Value(node.args[0]);
+    const CText b = node.args.size() < 2 ? CText{} : wide && !first_wide ? Wide(node.args[1]) : Value(node.args[1]);
     const auto arithmetic = [&](std::string_view op, std::string_view wrapping, int precedence) {
       return exact ? CBinary(a, op, precedence, b) : CText{Call(wrapping, {a.text, b.text})};
     };

@@ -105,6 +105,25 @@ Nest OpenNest(EmitContext& c, const FragmentLayout& layout, const std::vector<st
   return nest;
 }
 
+void SplitLoop(EmitContext& c, Nest& nest, size_t i, int64_t inner_size) {
+  const Nest::Loop outer = nest.loops[i];
+  const Nest::Loop inner = {c.names.Fresh(outer.var), inner_size, outer.weight, outer.dim};
+  nest.loops[i].size /= inner_size;
+  nest.loops[i].weight *= inner_size;
+  nest.loops.insert(nest.loops.begin() + static_cast<ptrdiff_t>(i) + 1, inner);
+  std::vector<Term>& terms = nest.coordinates[outer.dim].terms;
+  for (size_t t = 0; t < terms.size(); ++t) {
+    if (terms[t].text.text != outer.var) continue;
+    Term low = terms[t];
+    low.text = {inner.var};
+    low.hi = inner_size - 1;
+    terms[t].scale *= inner_size;
+    terms[t].hi = nest.loops[i].size - 1;
+    terms.push_back(low);
+    break;
+  }
+}
+
 void OpenLoops(EmitContext& c, const Nest& nest, size_t first, size_t last) {
   for (size_t i = first; i < last; ++i) c.OpenUnrolled(nest.loops[i].var, 0, nest.loops[i].size);
 }
