@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "ir/int_math.h"
 
 namespace tilert {
@@ -27,22 +26,54 @@ OpInfo InfoOf(ExprOp op) {
   return {};
 }
 
-// Ids reachable from `root`, ascending, so operands stand before their users.
-std::vector<uint32_t> Reachable(const ExprArena& arena, Expr root, absl::flat_hash_set<uint32_t>* stop = nullptr) {
-  absl::flat_hash_set<uint32_t> seen;
-  std::vector<uint32_t> stack, ids;
-  if (root) stack.push_back(root.id);
-  while (!stack.empty()) {
-    const uint32_t id = stack.back();
-    stack.pop_back();
-    if (!seen.insert(id).second) continue;
-    ids.push_back(id);
-    if (stop != nullptr && stop->contains(id)) continue;
-    for (Expr arg : arena[Expr{id}].args) stack.push_back(arg.id);
+// Ids reachable from an expression, ascending, so operands stand before their users. Most expressions are small: a plain list then
+// beats a hash set; large ones use a bitmap over ids.
+class Reachable {
+ public:
+  // `descend(id)` says whether the operands of a node count.
+  template <typename Descend>
+  Reachable(const ExprArena& arena, Expr root, Descend descend) {
+    if (!root) return;
+    absl::InlinedVector<uint32_t, kSmall> stack = {root.id};
+    while (!stack.empty()) {
+      const uint32_t id = stack.back();
+      stack.pop_back();
+      if (!Add(id, root.id) || !descend(Expr{id})) continue;
+      for (Expr arg : arena[Expr{id}].args) stack.push_back(arg.id);
+    }
+    std::sort(ids_.begin(), ids_.end());
   }
-  std::sort(ids.begin(), ids.end());
-  return ids;
-}
+  Reachable(const ExprArena& arena, Expr root) : Reachable(arena, root, [](Expr) { return true; }) {}
+
+  auto begin() const { return ids_.begin(); }
+  auto end() const { return ids_.end(); }
+  size_t size() const { return ids_.size(); }
+  uint32_t operator[](size_t i) const { return ids_[i]; }
+  // Position of an id that is there.
+  size_t IndexOf(uint32_t id) const { return static_cast<size_t>(std::lower_bound(ids_.begin(), ids_.end(), id) - ids_.begin()); }
+
+ private:
+  static constexpr size_t kSmall = 32;
+
+  // False when it was there already. `largest`: no id is above it.
+  bool Add(uint32_t id, uint32_t largest) {
+    if (ids_.size() < kSmall) {
+      if (std::find(ids_.begin(), ids_.end(), id) != ids_.end()) return false;
+    } else {
+      if (seen_.empty()) {
+        seen_.resize(size_t{largest} + 1);
+        for (uint32_t known : ids_) seen_[known] = true;
+      }
+      if (seen_[id]) return false;
+      seen_[id] = true;
+    }
+    ids_.push_back(id);
+    return true;
+  }
+
+  absl::InlinedVector<uint32_t, kSmall> ids_;
+  std::vector<bool> seen_;
+};
 
 }  // namespace
 
@@ -133,30 +164,32 @@ void ForEachNode(const ExprArena& arena, Expr root, const std::function<void(Exp
 
 Expr Rewrite(const ExprArena& from, Expr root, ExprArena& to, const std::function<Expr(Expr, const ExprNode&)>& replace) {
   if (!root) return root;
-  absl::flat_hash_map<uint32_t, Expr> done;
-  absl::flat_hash_set<uint32_t> replaced;
   // First, from the root down, what `replace` wants to substitute: the operands of such nodes need no copy.
-  std::vector<uint32_t> stack = {root.id};
-  absl::flat_hash_set<uint32_t> seen;
-  while (!stack.empty()) {
-    const Expr e{stack.back()};
-    stack.pop_back();
-    if (!seen.insert(e.id).second) continue;
-    const ExprNode node = from[e];  // a copy: `replace` may grow `to`, which may be `from`
-    if (Expr substitute = replace ? replace(e, node) : Expr{}) {
-      done[e.id] = substitute;
-      replaced.insert(e.id);
-      continue;
+  absl::InlinedVector<std::pair<uint32_t, Expr>, 8> substitutes;
+  const Reachable ids(from, root, [&](Expr e) {
+    Expr substitute;
+    if (replace && &from == &to) {
+      substitute = replace(e, ExprNode(from[e]));  // a copy: `replace` may grow the arena
+    } else if (replace) {
+      substitute = replace(e, from[e]);
     }
-    for (Expr arg : node.args) stack.push_back(arg.id);
+    if (substitute) substitutes.emplace_back(e.id, substitute);
+    return !substitute;
+  });
+  absl::InlinedVector<Expr, 32> results(ids.size());
+  for (const auto& [id, substitute] : substitutes) results[ids.IndexOf(id)] = substitute;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (results[i]) continue;
+    ExprNode node = from[Expr{ids[i]}];
+    bool is_same = &from == &to;
+    for (Expr& arg : node.args) {
+      const Expr moved = results[ids.IndexOf(arg.id)];
+      is_same &= moved == arg;
+      arg = moved;
+    }
+    results[i] = is_same ? Expr{ids[i]} : to.Intern(std::move(node));
   }
-  for (uint32_t id : Reachable(from, root, &replaced)) {
-    if (done.contains(id)) continue;
-    ExprNode node = from[Expr{id}];
-    for (Expr& arg : node.args) arg = done.at(arg.id);
-    done[id] = to.Intern(std::move(node));
-  }
-  return done.at(root.id);
+  return results.back();
 }
 
 }  // namespace tilert

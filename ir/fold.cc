@@ -1,4 +1,5 @@
 // Constant folding of integer, index and bool expressions. Floats are left to the executor and the emitter.
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -139,15 +140,22 @@ Expr FoldNode(ExprArena& arena, Expr self) {
 
 Expr Fold(ExprArena& arena, Expr root) {
   if (!root) return root;
-  std::vector<Expr> order;
-  ForEachNode(arena, root, [&](Expr e, const ExprNode&) { order.push_back(e); });
-  absl::flat_hash_map<Expr, Expr> folded;
-  for (Expr e : order) {
-    ExprNode node = arena[e];
-    for (Expr& arg : node.args) arg = folded.at(arg);
-    folded[e] = FoldNode(arena, arena.Intern(std::move(node)));
+  absl::InlinedVector<uint32_t, 32> order;  // ascending
+  ForEachNode(arena, root, [&](Expr e, const ExprNode&) { order.push_back(e.id); });
+  absl::InlinedVector<Expr, 32> folded(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    Expr self{order[i]};
+    ExprNode node = arena[self];
+    bool is_same = true;
+    for (Expr& arg : node.args) {
+      const Expr operand = folded[static_cast<size_t>(std::lower_bound(order.begin(), order.end(), arg.id) - order.begin())];
+      is_same &= operand == arg;
+      arg = operand;
+    }
+    if (!is_same) self = arena.Intern(std::move(node));
+    folded[i] = FoldNode(arena, self);
   }
-  return folded.at(root);
+  return folded.back();
 }
 
 }  // namespace tilert

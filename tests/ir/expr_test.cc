@@ -57,7 +57,7 @@ TEST(Expr, RewriteReplacesFromTheRootDown) {
 TEST(Expr, DeepExpressionsNeedNoStack) {
   ExprArena arena;
   Expr e = arena.Leaf(ExprOp::kDim, 0, DType::kIndex);
-  for (int i = 0; i < 200000; ++i) e = arena.Binary(i % 2 == 0 ? ExprOp::kMul : ExprOp::kMax, e, arena.Int(i + 2));
+  for (int i = 0; i < 50000; ++i) e = arena.Binary(i % 2 == 0 ? ExprOp::kMul : ExprOp::kMax, e, arena.Int(i + 2));
   ExprArena copy;
   const Expr other = Rewrite(arena, e, copy, nullptr);
   EXPECT_TRUE(SameExpr(arena, e, copy, other));
