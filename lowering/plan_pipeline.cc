@@ -85,8 +85,9 @@ std::vector<PlanBuilder::Producer> PlanBuilder::FindProducers(const For& loop) c
   return producers;
 }
 
-// The copies of iteration number `iteration` (from 0), if it is below `limit`; a group is committed all the same, so that counts stay true.
-absl::Status PlanBuilder::IssueStage(const For& loop, const std::vector<Producer>& producers, Expr iteration, Expr limit, int64_t versions) {
+// The copies of iteration number `iteration` (from 0), if it is below `limit`; an asynchronous group is committed all the same, so that
+// counts stay true.
+absl::Status PlanBuilder::IssueStage(const For& loop, std::vector<Producer>& producers, Expr iteration, Expr limit, int64_t versions) {
   const auto saved_slots = slots_;
   const auto saved_var = substitutes_;
   const Expr version = Fold(k_.exprs, k_.exprs.Binary(ExprOp::kFloorMod, iteration, Int(versions)));
@@ -96,10 +97,14 @@ absl::Status PlanBuilder::IssueStage(const For& loop, const std::vector<Producer
     kir::Block* const outer = block_;
     block_ = &guarded.then_body;
     const size_t group = producers[i].group;
+    bool async = false;
     for (; i < producers.size() && producers[i].group == group; ++i) {
       const Copy& copy = *producers[i].copy;
       slots_[copy.dst.buffer] = version;
+      const size_t before = outstanding_.size();
       TILERT_RETURN_IF_ERROR(EmitCopy(copy));
+      producers[i].async = outstanding_.size() > before;
+      async |= producers[i].async;
       outstanding_.clear();  // waited for by the pipeline
     }
     // One commit for the group, outside the condition.
@@ -107,20 +112,23 @@ absl::Status PlanBuilder::IssueStage(const For& loop, const std::vector<Producer
     body.erase(std::remove_if(body.begin(), body.end(), [](const kir::Stmt& s) { return std::holds_alternative<kir::CpAsyncCommit>(s.op); }), body.end());
     block_ = outer;
     Emit(std::move(guarded));
-    Emit(kir::CpAsyncCommit{});
+    if (async) Emit(kir::CpAsyncCommit{});
   }
   slots_ = saved_slots;
   substitutes_ = saved_var;
   return absl::OkStatus();
 }
 
+// Copies that are not asynchronous are published by the barrier of the first group.
 void PlanBuilder::WaitForGroup(const std::vector<Producer>& producers, size_t group, int pending) {
   kir::CpAsyncWait wait{pending, {}};
   for (const Producer& producer : producers) {
-    if (producer.group == group) wait.retires.push_back({buffers_[producer.copy->dst.buffer], slots_[producer.copy->dst.buffer]});
+    if (producer.group == group && producer.async) wait.retires.push_back({buffers_[producer.copy->dst.buffer], slots_[producer.copy->dst.buffer]});
   }
   for (BufferId id : outstanding_) wait.retires.push_back({id, Int(0)});  // older than any group of the pipeline
-  Emit(std::move(wait));
+  const bool waits = !wait.retires.empty();
+  if (waits) Emit(std::move(wait));
+  if (!waits && group > 0) return;
   // One barrier here publishes the group and frees the version that is filled next; left to first use it would stand in inner loops.
   Emit(kir::BarSync{});
 }
@@ -152,7 +160,13 @@ absl::Status PlanBuilder::EmitPipelined(const For& loop, std::vector<Producer> p
   int waited = 0;  // groups waited for in this iteration
   const auto wait_next = [&]() -> absl::Status {
     // Groups committed after this one: the later ones of t, and all of t + 1 … t + D (or D − 1 before this iteration's issue).
-    const int pending = groups - 1 - waited + groups * (waited == 0 ? ahead - 1 : ahead);
+    int later = 0, all = 0;  // asynchronous groups
+    for (int group = 0; group < groups; ++group) {
+      const bool async = std::any_of(producers.begin(), producers.end(), [&](const Producer& p) { return p.async && static_cast<int>(p.group) == group; });
+      later += async && group > waited;
+      all += async;
+    }
+    const int pending = later + all * (waited == 0 ? ahead - 1 : ahead);
     WaitForGroup(producers, static_cast<size_t>(waited), pending);
     outstanding_.clear();
     if (waited++ > 0) return absl::OkStatus();
@@ -180,7 +194,7 @@ absl::Status PlanBuilder::EmitPipelined(const For& loop, std::vector<Producer> p
   kir::CpAsyncWait drain;
   for (BufferId id : outstanding_) drain.retires.push_back({id, Int(0)});
   outstanding_.clear();
-  Emit(std::move(drain));
+  if (!drain.retires.empty()) Emit(std::move(drain));
   return absl::OkStatus();
 }
 

@@ -26,6 +26,7 @@ class Array {
     bytes_.assign(static_cast<size_t>(size * DTypeBytes(type)) + 8, '\xa5');
   }
   int64_t size() const { return size_; }
+  const std::vector<int64_t>& shape() const { return shape_; }
   DType type() const { return type_; }
   void* data() { return bytes_.data(); }
 

@@ -7,14 +7,15 @@ namespace {
 
 enum class Kind : uint8_t { kRemoveBarrier, kRemoveWait, kWeakenWait };
 
-bool Matches(const kir::Stmt& stmt, Kind kind) {
-  return kind == Kind::kRemoveBarrier ? std::holds_alternative<kir::BarSync>(stmt.op) : std::holds_alternative<kir::CpAsyncWait>(stmt.op);
+bool Matches(const kir::Stmt& stmt, Kind kind, bool in_loop) {
+  if (kind == Kind::kRemoveBarrier) return std::holds_alternative<kir::BarSync>(stmt.op);
+  return std::holds_alternative<kir::CpAsyncWait>(stmt.op) && (in_loop || kind == Kind::kRemoveWait);
 }
 
 // Mutates match number `n` (counted down through the text); true when it was there.
-bool Mutate(kir::Block& block, Kind kind, int& n) {
+bool Mutate(kir::Block& block, Kind kind, int& n, bool in_loop = false) {
   for (size_t i = 0; i < block.size(); ++i) {
-    if (Matches(block[i], kind) && n-- == 0) {
+    if (Matches(block[i], kind, in_loop) && n-- == 0) {
       if (kind == Kind::kWeakenWait) {
         auto& wait = std::get<kir::CpAsyncWait>(block[i].op);
         ++wait.pending;
@@ -24,8 +25,9 @@ bool Mutate(kir::Block& block, Kind kind, int& n) {
       }
       return true;
     }
+    const bool loop = std::holds_alternative<kir::For>(block[i].op) || std::holds_alternative<kir::While>(block[i].op);
     for (kir::Block* child : kir::ChildBlocks(block[i])) {
-      if (Mutate(*child, kind, n)) return true;
+      if (Mutate(*child, kind, n, in_loop || loop)) return true;
     }
   }
   return false;

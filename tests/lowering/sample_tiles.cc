@@ -154,11 +154,12 @@ Program GemvProgram(int64_t block_n, int64_t block_k) {
 Program AttentionTilesProgram(bool causal, int64_t dim, int64_t block_m, int64_t block_n, uint32_t stages) {
   const DType f16 = DType::kFloat16;
   ProgramBuilder b("attention_tiles");
-  const Val H = b.Dim("H"), S = b.Dim("S");
-  const Buf Q = b.Tensor("Q", f16, {H, S, dim}), K = b.Tensor("K", f16, {H, S, dim}), V = b.Tensor("V", f16, {H, S, dim});
-  const Buf O = b.Tensor("O", f16, {H, S, dim}, Access::kOut);
-  const auto [bx, h] = b.Launch<2>("main", {CeilDiv(S, block_m), H}, 128);
+  const Val H = b.Dim("H"), L = b.Dim("L"), S = b.Dim("S");
+  const Buf Q = b.Tensor("Q", f16, {H, L, dim}), K = b.Tensor("K", f16, {H, S, dim}), V = b.Tensor("V", f16, {H, S, dim});
+  const Buf O = b.Tensor("O", f16, {H, L, dim}, Access::kOut);
+  const auto [bx, h] = b.Launch<2>("main", {CeilDiv(L, block_m), H}, 128);
   const Buf q = b.Shared("q", f16, {block_m, dim}), k = b.Shared("k", f16, {block_n, dim}), v = b.Shared("v", f16, {block_n, dim});
+  const Buf out = b.Shared("out", f16, {block_m, dim});
   const Buf s = b.Fragment("s", kF32, {block_m, block_n}), p = b.Fragment("p", f16, {block_m, block_n}), o = b.Fragment("o", kF32, {block_m, dim});
   const Buf top = b.Fragment("top", kF32, {block_m}), old = b.Fragment("old", kF32, {block_m});
   const Buf sum = b.Fragment("sum", kF32, {block_m}), part = b.Fragment("part", kF32, {block_m});
@@ -193,9 +194,10 @@ Program AttentionTilesProgram(bool causal, int64_t dim, int64_t block_m, int64_t
   b.Gemm(p, v, o);
   b.Close();
   ij = b.OpenParallel({"i", "j"}, {block_m, dim});
-  b.Store(o, {ij[0], ij[1]}, o(ij[0], ij[1]) / sum(ij[0]));
+  b.Store(o, {ij[0], ij[1]}, b.Select(sum(ij[0]) > b.Float(0, kF32), o(ij[0], ij[1]) / sum(ij[0]), b.Float(0, kF32)));
   b.Close();
-  b.Copy(o, O.At({h, bx * block_m, 0}, {1, block_m, dim}));
+  b.Copy(o, out);
+  b.Copy(out, O.At({h, bx * block_m, 0}, {1, block_m, dim}));
   return Finish(b);
 }
 

@@ -26,7 +26,7 @@ Program RmsNormProgram(int64_t padded);
 Program SoftmaxRowsProgram(int64_t tile);
 // y[N] = A[N, K] · x[K] in float32, by products and a reduction.
 Program GemvProgram(int64_t block_n, int64_t block_k);
-// O[H, S, dim] = softmax(Q · Kᵀ / √dim) · V of H heads, float16, online softmax.
+// O[H, L, dim] = softmax(Q · Kᵀ / √dim) · V of H heads, L queries and S keys, float16, online softmax. No keys: zeros.
 Program AttentionTilesProgram(bool causal, int64_t dim, int64_t block_m, int64_t block_n, uint32_t stages);
 // Two launches with a workspace between them: y = sum of X[N], exactly, in int32.
 Program SplitSumProgram();

@@ -1,0 +1,104 @@
+#include "comparison.h"
+
+#include <cmath>
+
+#include "kernel_mutation.h"
+#include "program_sim.h"
+
+namespace tilert {
+namespace {
+
+DType OutputType(const Program& program) {
+  for (size_t p = program.params.size(); p-- > 0;) {
+    if (program.params[p].kind == Param::Kind::kTensor) return program.buffers[program.params[p].index].dtype;
+  }
+  return DType::kInvalid;
+}
+
+Array Reference(const Program& program, Args args) {
+  args.arrays.back() = Array(OutputType(program), args.out().shape());
+  ExecOptions options;
+  options.threads = 2;
+  const absl::Status status = Execute(program, args.tensors(), args.scalars, options);
+  EXPECT_TRUE(status.ok()) << program.name << ": " << status;
+  return args.out();
+}
+
+Args Absolute(Args args) {
+  for (size_t i = 0; i + 1 < args.arrays.size(); ++i) {
+    for (int64_t e = 0; e < args.arrays[i].size(); ++e) args.arrays[i].Set(e, std::fabs(args.arrays[i][e]));
+  }
+  return args;
+}
+
+testing::AssertionResult Near(const Array& got, const Array& expected, const Array* magnitude, const Bound& bound) {
+  for (int64_t e = 0; e < expected.size(); ++e) {
+    const double a = got[e], b = expected[e];
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    const double allowed = bound.relative * std::fabs(b) + (magnitude != nullptr ? bound.of_magnitude * (*magnitude)[e] : 0) + bound.absolute;
+    if (!(std::fabs(a - b) <= allowed)) {
+      return testing::AssertionFailure() << "element " << e << " of " << expected.size() << ": simulated " << a << ", executed " << b << ", allowed " << allowed;
+    }
+  }
+  return testing::AssertionSuccess();
+}
+
+}  // namespace
+
+std::vector<TensorArg> Args::tensors() {
+  std::vector<TensorArg> result;
+  for (Array& array : arrays) result.push_back(array.arg());
+  return result;
+}
+
+Args MakeArgs(const std::vector<std::pair<DType, std::vector<int64_t>>>& tensors, double scale, std::vector<ScalarArg> scalars) {
+  Args args;
+  args.scalars = std::move(scalars);
+  for (const auto& [type, shape] : tensors) args.arrays.emplace_back(type, shape);
+  for (size_t i = 0; i + 1 < args.arrays.size(); ++i) args.arrays[i].Random(i + 1, -scale, scale);
+  return args;
+}
+
+Comparison::Comparison(Program program, Program reference) : program_(std::move(program)), reference_(std::move(reference)) {
+  for (const ArgClass& arg_class : {GeneralArgClass(program_), FastArgClass(program_)}) {
+    absl::StatusOr<std::vector<kir::Kernel>> kernels = PlanAll(program_, arg_class);
+    EXPECT_TRUE(kernels.ok()) << program_.name << " for " << arg_class.ToString() << ": " << kernels.status();
+    planned_.emplace_back(arg_class, kernels.ok() ? *std::move(kernels) : std::vector<kir::Kernel>());
+  }
+}
+
+void Comparison::ExpectAgrees(const Args& args, const Bound& bound, const std::string& what) {
+  const Array expected = Reference(reference_, args);
+  const bool sized = bound.of_magnitude != 0;
+  const Array magnitude = sized ? Reference(reference_, Absolute(args)) : expected;
+  for (const auto& [arg_class, kernels] : planned_) {
+    Args run = args;
+    if (kernels.empty() || !Fits(program_, arg_class, run.tensors())) continue;
+    ++compared_;
+    const SimOptions options{.seed = ++seed_, .interleavings = 2};
+    const absl::Status status = SimulateAll(program_, kernels, run.tensors(), run.scalars, options);
+    ASSERT_TRUE(status.ok()) << program_.name << " " << what << ", " << arg_class.ToString() << ": " << status << "\n" << kir::ToText(kernels.front());
+    ASSERT_TRUE(Near(run.out(), expected, sized ? &magnitude : nullptr, bound)) << program_.name << " " << what << ", " << arg_class.ToString();
+  }
+}
+
+void Comparison::ExpectAllSynchronisationNeeded(const std::vector<Args>& shapes) {
+  for (const auto& [arg_class, kernels] : planned_) {
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      for (const Mutant& mutant : SynchronisationMutants(kernels[k])) {
+        std::vector<kir::Kernel> mutated = kernels;
+        mutated[k] = mutant.kernel;
+        bool found = false;
+        for (const Args& args : shapes) {
+          Args run = args;
+          if (found || !Fits(program_, arg_class, run.tensors())) continue;
+          found = !SimulateAll(program_, mutated, run.tensors(), run.scalars, {.seed = ++seed_, .interleavings = 1}).ok();
+        }
+        EXPECT_TRUE(found) << program_.name << ", " << arg_class.ToString() << ": nothing is wrong " << mutant.what << ": it is not needed\n"
+                           << kir::ToText(kernels[k]);
+      }
+    }
+  }
+}
+
+}  // namespace tilert

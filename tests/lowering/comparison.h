@@ -1,0 +1,50 @@
+// Programs in the simulator against the same programs on the executor.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lowering/lowered.h"
+#include "tests/ir/exec_util.h"
+
+namespace tilert {
+
+// How far an output may be off: relative·|ref| + of_magnitude·(the executor's result on the absolute values of the inputs) + absolute.
+// All zero: equal values.
+struct Bound {
+  double relative = 0, of_magnitude = 0, absolute = 0;
+};
+
+// Arguments of a program with one output, which is its last tensor.
+struct Args {
+  std::vector<Array> arrays;
+  std::vector<ScalarArg> scalars;
+  std::vector<TensorArg> tensors();
+  Array& out() { return arrays.back(); }
+};
+// Inputs random in [−scale, scale], the output poisoned.
+Args MakeArgs(const std::vector<std::pair<DType, std::vector<int64_t>>>& tensors, double scale = 1, std::vector<ScalarArg> scalars = {});
+
+// One program, lowered for the general and the fast class of arguments.
+class Comparison {
+ public:
+  explicit Comparison(Program program) : Comparison(program, program) {}
+  // `reference`: a program that the executor runs instead, with a wider output.
+  Comparison(Program program, Program reference);
+
+  // The simulator, under several interleavings and for each class that the arguments fit, gives what the executor gives.
+  void ExpectAgrees(const Args& args, const Bound& bound, const std::string& what);
+  // Each barrier and wait removed in turn is found with at least one of `shapes`.
+  void ExpectAllSynchronisationNeeded(const std::vector<Args>& shapes);
+  // How many runs were compared: a test that compared none shows nothing.
+  int compared() const { return compared_; }
+
+ private:
+  Program program_, reference_;
+  std::vector<std::pair<ArgClass, std::vector<kir::Kernel>>> planned_;
+  uint64_t seed_ = 0;
+  int compared_ = 0;
+};
+
+}  // namespace tilert

@@ -1,0 +1,137 @@
+// Every standard kernel of kernels/std.spec as it ships: what the lowering made of it equals the executor, in the simulator.
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "comparison.h"
+#include "frontend/frontend.h"
+#include "gtest/gtest.h"
+#include "ir/specialize.h"
+#include "ir/status_util.h"
+
+namespace tilert {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+std::string ReadKernelFile(const std::string& name) {
+  std::ifstream file(absl::StrCat(TILERT_SOURCE_DIR, "/kernels/", name));
+  EXPECT_TRUE(file) << name;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+struct SpecLine {
+  std::string name, source, function;
+  frontend::Settings settings;
+  friend void PrintTo(const SpecLine& line, std::ostream* out) { *out << line.name; }
+  DType dtype = DType::kInvalid;
+  bool Has(const std::string& setting) const { return settings.count(setting) > 0; }
+};
+
+std::vector<SpecLine> ReadSpec() {
+  std::vector<SpecLine> lines;
+  const std::vector<std::string> text = absl::StrSplit(ReadKernelFile("std.spec"), '\n');
+  for (const std::string& line : text) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    const std::vector<std::string> place = absl::StrSplit(words[2], ':');
+    SpecLine spec{words[0], place[0], place[1], {}};
+    for (size_t w = 3; w < words.size(); ++w) {
+      EXPECT_TRUE(frontend::AddSetting(words[w], &spec.settings).ok()) << words[w];
+      if (words[w].rfind("dtype=", 0) == 0) spec.dtype = ParseDType(words[w].substr(6));
+    }
+    lines.push_back(spec);
+  }
+  return lines;
+}
+
+// An output rounded to `type` twice, here and on the executor.
+double TwoRoundings(DType type) { return type == DType::kFloat32 ? 0x1p-20 : type == DType::kBFloat16 ? 0x1p-7 : 0x1p-10; }
+
+class StandardKernel : public testing::TestWithParam<SpecLine> {
+ protected:
+  StandardKernel() : spec(GetParam()), type(spec.dtype) {}
+
+  Program Compiled() {
+    absl::StatusOr<Program> program = frontend::Compile(ReadKernelFile(spec.source), spec.source, spec.function, spec.settings);
+    EXPECT_TRUE(program.ok()) << program.status();
+    if (!program.ok()) return {};
+    absl::StatusOr<Program> special = Specialize(*program, {});
+    EXPECT_TRUE(special.ok()) << special.status();
+    if (!special.ok()) return {};
+    special->name = spec.name;
+    return *std::move(special);
+  }
+  void Agrees(Comparison& comparison, const std::vector<Shape>& tensors, double scale, const Bound& bound) {
+    std::vector<std::pair<DType, Shape>> typed;
+    for (const Shape& shape : tensors) typed.emplace_back(type, shape);
+    std::string what;
+    for (const Shape& shape : tensors) absl::StrAppend(&what, " [", absl::StrJoin(shape, ", "), "]");
+    comparison.ExpectAgrees(MakeArgs(typed, scale), bound, what);
+  }
+
+  void Gemm(Comparison& c) {
+    const bool ta = spec.Has("transpose_A"), tb = spec.Has("transpose_B");
+    for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{
+             {1, 1, 1}, {127, 129, 31}, {129, 127, 33}, {131, 137, 53}, {0, 8, 8}, {128, 128, 0}, {128, 128, 32}, {136, 120, 96}, {64, 128, 288}}) {
+      Agrees(c, {ta ? Shape{k, m} : Shape{m, k}, tb ? Shape{n, k} : Shape{k, n}, {m, n}}, 1,
+             {TwoRoundings(type), static_cast<double>(k + 2) * 0x1p-23, 0});
+      if (HasFatalFailure()) return;
+    }
+  }
+  void Rows(Comparison& c, int64_t chunk, size_t vectors, const Bound& bound) {
+    for (const auto& [m, n] : std::vector<std::pair<int64_t, int64_t>>{{0, 8}, {1, 1}, {3, 1009}, {1, chunk - 1}, {2, chunk}, {1, chunk + 1}, {1, 2 * chunk + 8}}) {
+      std::vector<Shape> tensors = {{m, n}};
+      for (size_t v = 0; v < vectors; ++v) tensors.push_back({n});
+      tensors.push_back({m, n});
+      Agrees(c, tensors, 3, bound);
+      if (HasFatalFailure()) return;
+    }
+  }
+  void Attention(Comparison& c) {
+    const int64_t d = std::get<int64_t>(spec.settings.at("head_dim"));
+    for (const auto& [q, kv] : std::vector<std::pair<int64_t, int64_t>>{{0, 5}, {1, 1}, {5, 0}, {63, 65}, {64, 64}, {129, 127}, {1, 200}, {67, 131}}) {
+      Agrees(c, {{1, q, 2, d}, {1, kv, 1, d}, {1, kv, 1, d}, {1, q, 2, d}}, 2, {TwoRoundings(type), 0, type == DType::kBFloat16 ? 0x1p-7 : 0x1p-10});
+      if (HasFatalFailure()) return;
+    }
+  }
+
+  const SpecLine spec;
+  const DType type;
+};
+
+TEST_P(StandardKernel, EqualsTheExecutor) {
+  Comparison c(Compiled());
+  if (spec.function == "gemm") {
+    Gemm(c);
+  } else if (spec.function == "attention") {
+    Attention(c);
+  } else if (spec.function == "rms_norm") {
+    Rows(c, spec.Has("block_N") ? std::get<int64_t>(spec.settings.at("block_N")) : 8192, 1, {TwoRoundings(type), 0, 0});
+  } else if (spec.function == "layer_norm") {
+    Rows(c, 4096, 2, {TwoRoundings(type), 0, 0x1p-16});
+  } else if (spec.function == "softmax") {
+    Rows(c, 4096, 0, {TwoRoundings(type), 0, 0x1p-24});  // float16 has subnormal results
+  } else if (spec.function == "gemv") {
+    for (const auto& [n, k] : std::vector<std::pair<int64_t, int64_t>>{{0, 8}, {1, 1}, {7, 511}, {8, 512}, {9, 513}, {13, 1031}, {16, 1024}}) {
+      Agrees(c, {{n, k}, {k}, {n}}, 1, {TwoRoundings(type), static_cast<double>(k + 2) * 0x1p-23, 0});
+    }
+  } else if (spec.function == "transpose") {
+    for (const auto& [m, n] : std::vector<std::pair<int64_t, int64_t>>{{0, 8}, {1, 1}, {63, 65}, {64, 64}, {65, 63}, {37, 101}, {128, 72}}) Agrees(c, {{m, n}, {n, m}}, 9, {});
+  } else {
+    ASSERT_EQ(spec.function, "add") << "a kernel that this test does not know how to call";
+    for (int64_t n : {0, 1, 2047, 2048, 2049, 5003}) Agrees(c, {{n}, {n}, {n}}, 9, {});
+  }
+  EXPECT_GT(c.compared(), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StandardKernel, testing::ValuesIn(ReadSpec()), [](const auto& line) { return line.param.name; });
+
+}  // namespace
+}  // namespace tilert
