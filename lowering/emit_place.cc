@@ -216,7 +216,7 @@ CText GlobalOffset(EmitContext& c, const kir::Buffer& buffer, absl::Span<const C
       continue;
     }
     const CText stride = EmitExpr(c, buffer.strides[d]);
-    const bool wide = !c.kernel.index32 && coordinates[d].range.FitsInt();
+    const bool wide = !c.kernel.index32 && coordinates[d].range.FitsInt() && !IsWide(c, buffer.strides[d]);
     parts.push_back(CBinary(wide ? CText{Cat("(i64)", at.In(CText::kUnary)), CText::kUnary} : at, "*", CText::kProduct, stride));
   }
   c.narrow = false;
@@ -307,7 +307,7 @@ CText InsideDim(EmitContext& c, const kir::Buffer& buffer, size_t d, const Coord
 
 CText And(const CText& a, const CText& b) {
   if (a.text.empty()) return b;
-  return b.text.empty() ? a : CBinary(a, "&&", CText::kAnd, b);
+  return b.text.empty() ? a : CBinary(a, "&", CText::kBitAnd, b);
 }
 
 CText InsideCondition(EmitContext& c, const kir::Buffer& buffer, absl::Span<const Coordinate> coordinates, absl::Span<const Expr> e) {
