@@ -80,8 +80,10 @@ def attention(
             T.copy(V[bz, k * block_N : (k + 1) * block_N, head, :], V_shared)
             T.gemm(weights, V_shared, acc, policy=T.GemmWarpPolicy.FullRow)
 
+        for i in T.Parallel(block_M):
+            total[i] = T.if_then_else(total[i] > 0.0, 1.0 / total[i], 0.0)
         for i, j in T.Parallel(block_M, head_dim):
-            acc[i, j] = T.if_then_else(total[i] > 0.0, acc[i, j] / total[i], 0.0)
+            acc[i, j] *= total[i]
         T.copy(acc, O_shared)
         T.copy(O_shared, O[bz, bx * block_M : (bx + 1) * block_M, by, :])
     return O

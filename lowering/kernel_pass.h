@@ -14,6 +14,10 @@ struct KernelState {
   ArgClass args;
 };
 
+// Divisions by dims, of what is known when a block starts, are made once at the head of the kernel: the compiler does not move them out
+// of loops and conditions by itself.
+absl::Status HoistDivisions(KernelState& state);
+
 // Gives every shared buffer its offset; buffers that are never live together share memory. ResourceExhausted names the buffers
 // when the block needs more than the target has.
 absl::Status PlanSharedMemory(KernelState& state);

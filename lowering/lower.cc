@@ -33,6 +33,7 @@ struct KernelPass {
 };
 
 constexpr KernelPass kKernelPasses[] = {
+    {"hoist-divisions", "first: the passes after it see each quotient as one variable", HoistDivisions},
     {"plan-shared-memory", "before barriers: buffers that share memory conflict", PlanSharedMemory},
     {"place-barriers", "after the plan of shared memory, on the final order of statements", PlaceBarriers},
     {"prove-bounds", "last: only the emitter uses it", ProveBounds},

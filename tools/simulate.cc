@@ -13,7 +13,7 @@ absl::StatusOr<ArgClass> ClassOf(const Program& program, CallArguments& argument
   LaunchValues values(plan);
   TILERT_RETURN_IF_ERROR(plan.BindWithoutWorkspace(arguments.Tensors(), arguments.scalars, values));
   const ArgClass fast = FastArgClass(program);
-  return plan.Satisfies(fast, values) ? fast : GeneralArgClass(program);
+  return ArgPlan::Satisfies(plan.MakeGuard(fast), values) ? fast : GeneralArgClass(program);
 }
 
 }  // namespace

@@ -31,13 +31,8 @@ void SetNumbers(const std::vector<double>& numbers, tool::Array* array) {
   StoreRow(array->dtype, values.data(), static_cast<int64_t>(numbers.size()), array->bytes.data(), 1);
 }
 
+// Half a unit in the last place of `x`, relative to it, at most.
 double Epsilon(DType type) { return type == DType::kBFloat16 ? 0x1p-8 : type == DType::kFloat16 ? 0x1p-11 : 0x1p-22; }
-
-// How far a result may be off: epsilon of the output's type · |expected| + scale · magnitude, element by element.
-struct Bound {
-  double scale = 0;                 // 0: the result must be exact
-  std::vector<double> magnitude;    // Σ|a||b| and the like
-};
 
 class StdKernels : public testing::Test {
  protected:
@@ -100,7 +95,8 @@ class StdKernels : public testing::Test {
     const std::vector<double> a = Numbers(got), b = Numbers(want), m = Numbers(sizes);
     for (size_t i = 0; i < a.size(); ++i) {
       if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
-      const double bound = scale == 0 ? 0 : Epsilon(got.dtype) * std::fabs(b[i]) + scale * (std::isfinite(m[i]) ? std::fabs(m[i]) : 0);
+      // Both sides were rounded: two numbers that are close to the middle between neighbours may become those neighbours.
+      const double bound = scale == 0 ? 0 : 2 * Epsilon(got.dtype) * std::fabs(b[i]) + scale * (std::isfinite(m[i]) ? std::fabs(m[i]) : 0);
       ASSERT_LE(std::fabs(a[i] - b[i]), bound) << "element " << i << " of " << a.size() << ": " << a[i] << " instead of " << b[i];
     }
   }
@@ -152,6 +148,39 @@ TEST_F(StdKernels, Gemm) {
         const std::string entry = std::string("gemm_") + order + "_" + type;
         Check(entry, dims, 4.0 * static_cast<double>(k + 1) * 0x1p-24);
         Check(entry, dims, 0, true);
+      }
+    }
+  }
+}
+
+// Against products summed in double precision and not rounded: |d| ≤ 2⁻⁸·|ref| + 4·K·2⁻²⁴·Σ|a||b| for bfloat16, 2⁻¹¹ for float16.
+TEST_F(StdKernels, GemmAgainstDouble) {
+  const int64_t shapes[][3] = {{1, 1, 1}, {129, 127, 33}, {255, 264, 136}, {256, 384, 200}};
+  for (const char* type : kTypes16) {
+    for (const std::string order : {"nn", "nt", "tn", "tt"}) {
+      for (const auto& [m, n, k] : shapes) {
+        const auto program = FindProgram(*file_, "gemm_" + order + "_" + type);
+        ASSERT_TRUE(program.ok());
+        auto call = MakeArguments(*program, {{"M", m}, {"N", n}, {"K", k}}, ++seed_);
+        ASSERT_TRUE(call.ok());
+        const auto run = tool::DeviceCall::Make(*device_, *program, {}, *call);
+        ASSERT_TRUE(run.ok()) << run.status();
+        ASSERT_TRUE((*run)->Launch().ok());
+        ASSERT_TRUE((*run)->Finish(*call).ok());
+        const std::vector<double> a = Numbers(call->arrays[0]), b = Numbers(call->arrays[1]), c = Numbers(call->arrays[2]);
+        const double epsilon = Epsilon(call->arrays[2].dtype);
+        for (int64_t i = 0; i < m; ++i) {
+          for (int64_t j = 0; j < n; ++j) {
+            double sum = 0, size = 0;
+            for (int64_t p = 0; p < k; ++p) {
+              const double x = a[order[0] == 't' ? p * m + i : i * k + p] * b[order[1] == 't' ? j * k + p : p * n + j];
+              sum += x;
+              size += std::fabs(x);
+            }
+            ASSERT_LE(std::fabs(c[i * n + j] - sum), epsilon * std::fabs(sum) + 4.0 * static_cast<double>(k) * 0x1p-24 * size)
+                << order << " " << type << " " << m << "x" << n << "x" << k << " at " << i << ", " << j << ": " << c[i * n + j] << " instead of " << sum;
+          }
+        }
       }
     }
   }
