@@ -47,6 +47,9 @@ inline float __int2float_rz(int x) { return HostTowardZero(x); }
 inline float __uint2float_rz(unsigned x) { return HostTowardZero(x); }
 inline float __ll2float_rz(long long x) { return HostTowardZero(x); }
 inline float __ull2float_rz(unsigned long long x) { return HostTowardZero(x); }
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+inline double rsqrt(double x) { return 1 / std::sqrt(x); }
 template <typename T> T min(T a, T b) { return b < a ? b : a; }
 template <typename T> T max(T a, T b) { return a < b ? b : a; }
 
