@@ -138,7 +138,8 @@ bool SetMemory(int64_t element_bytes, void* data, bool is_empty, int64_t below, 
 }  // namespace
 
 // A tensor that is contiguous by declaration and as given; `arg` is null for a workspace, whose memory comes later.
-bool ArgPlan::CheckContiguous(const TensorRule& rule, const TensorArg* arg, LaunchValues& out, LaunchValues::Tensor& tensor) const {
+bool ArgPlan::CheckContiguous(const TensorRule& rule, const TensorArg* arg, LaunchValues& out,
+                              LaunchValues::Tensor& tensor) const {
   const DimValues values = out.values();
   int64_t span = 1;  // elements, an empty dimension counting as one: the stride of the next axis
   int64_t stride_bits = 0;

@@ -63,11 +63,12 @@ class ArgPlan {
 
   // Checks the arguments and fills `out`. `workspace` must be 256-byte aligned and hold WorkspaceBytes.
   // InvalidArgument: what BindArgs says; aliasing of a written tensor with another; a missing or small workspace.
-  absl::Status Bind(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, void* workspace, uint64_t workspace_bytes,
-                    LaunchValues& out) const;
+  absl::Status Bind(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, void* workspace,
+                    uint64_t workspace_bytes, LaunchValues& out) const;
 
   // The same for a device that brings its own workspaces.
-  absl::Status BindWithoutWorkspace(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, LaunchValues& out) const;
+  absl::Status BindWithoutWorkspace(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars,
+                                    LaunchValues& out) const;
 
   // Bytes of workspace that these arguments need. Pointers in `tensors` are not looked at.
   absl::StatusOr<uint64_t> WorkspaceBytes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;

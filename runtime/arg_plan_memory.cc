@@ -9,7 +9,8 @@ namespace {
 
 bool Overlap(const LaunchValues::Tensor& a, const LaunchValues::Tensor& b) {
   const auto a_first = reinterpret_cast<uintptr_t>(a.first), b_first = reinterpret_cast<uintptr_t>(b.first);
-  return a_first < b_first + static_cast<uintptr_t>(b.bytes) && b_first < a_first + static_cast<uintptr_t>(a.bytes) && a.bytes != 0 && b.bytes != 0;
+  return a_first < b_first + static_cast<uintptr_t>(b.bytes) && b_first < a_first + static_cast<uintptr_t>(a.bytes) &&
+         a.bytes != 0 && b.bytes != 0;
 }
 
 }  // namespace
@@ -29,7 +30,8 @@ bool ArgPlan::PlaceWorkspaces(char* workspace, uint64_t workspace_bytes, LaunchV
   return workspace != nullptr && workspace_bytes >= needed && reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment == 0;
 }
 
-absl::Status ArgPlan::BindChecked(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars, LaunchValues& out) const {
+absl::Status ArgPlan::BindChecked(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars,
+                                  LaunchValues& out) const {
   if (BindFast(tensors, scalars, out)) return absl::OkStatus();
   TILERT_RETURN_IF_ERROR(Explain(tensors, scalars));
   // Legal but unusual: scalars of another integer type. Bring them to the declared types and bind again.
@@ -83,8 +85,10 @@ absl::Status ArgPlan::Explain(absl::Span<const TensorArg> tensors, absl::Span<co
     TILERT_RETURN_IF_ERROR(BindShape(*program_, program_->buffers[workspace.buffer], bound, &shape));
   }
   for (size_t d = 0; d < fixed_dims_.size(); ++d) {
-    if (fixed_dims_[d] == BoundArgs::kUnbound || bound.dims[d] == BoundArgs::kUnbound || bound.dims[d] == fixed_dims_[d]) continue;
-    return InvalidArgument("dim '", program_->dims[d].name, "' was fixed to ", fixed_dims_[d], " for this kernel; got ", bound.dims[d]);
+    if (fixed_dims_[d] == BoundArgs::kUnbound || bound.dims[d] == BoundArgs::kUnbound || bound.dims[d] == fixed_dims_[d])
+      continue;
+    return InvalidArgument("dim '", program_->dims[d].name, "' was fixed to ", fixed_dims_[d], " for this kernel; got ",
+                           bound.dims[d]);
   }
   return absl::OkStatus();
 }

@@ -10,19 +10,31 @@ constinit tilert_status out_of_memory = {TILERT_RESOURCE_EXHAUSTED, "out of memo
 
 tilert_code ToCode(absl::StatusCode code) {
   switch (code) {
-    case absl::StatusCode::kOk: return TILERT_OK;
+    case absl::StatusCode::kOk:
+      return TILERT_OK;
     case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kOutOfRange: return TILERT_INVALID_ARGUMENT;
-    case absl::StatusCode::kNotFound: return TILERT_NOT_FOUND;
-    case absl::StatusCode::kFailedPrecondition: return TILERT_FAILED_PRECONDITION;
-    case absl::StatusCode::kResourceExhausted: return TILERT_RESOURCE_EXHAUSTED;
-    case absl::StatusCode::kUnavailable: return TILERT_UNAVAILABLE;
-    case absl::StatusCode::kUnimplemented: return TILERT_UNIMPLEMENTED;
-    case absl::StatusCode::kDeadlineExceeded: return TILERT_DEADLINE_EXCEEDED;
-    case absl::StatusCode::kAborted: return TILERT_ABORTED;
-    case absl::StatusCode::kPermissionDenied: return TILERT_PERMISSION_DENIED;
-    case absl::StatusCode::kDataLoss: return TILERT_DATA_LOSS;
-    default: return TILERT_INTERNAL;
+    case absl::StatusCode::kOutOfRange:
+      return TILERT_INVALID_ARGUMENT;
+    case absl::StatusCode::kNotFound:
+      return TILERT_NOT_FOUND;
+    case absl::StatusCode::kFailedPrecondition:
+      return TILERT_FAILED_PRECONDITION;
+    case absl::StatusCode::kResourceExhausted:
+      return TILERT_RESOURCE_EXHAUSTED;
+    case absl::StatusCode::kUnavailable:
+      return TILERT_UNAVAILABLE;
+    case absl::StatusCode::kUnimplemented:
+      return TILERT_UNIMPLEMENTED;
+    case absl::StatusCode::kDeadlineExceeded:
+      return TILERT_DEADLINE_EXCEEDED;
+    case absl::StatusCode::kAborted:
+      return TILERT_ABORTED;
+    case absl::StatusCode::kPermissionDenied:
+      return TILERT_PERMISSION_DENIED;
+    case absl::StatusCode::kDataLoss:
+      return TILERT_DATA_LOSS;
+    default:
+      return TILERT_INTERNAL;
   }
 }
 
@@ -37,13 +49,28 @@ void StatusRelease(tilert_status* status) {
 }
 
 constexpr tilert_api kApi = {
-    sizeof(tilert_api), TILERT_API_VERSION, 0, "0.1.0",
-    StatusGetCode,      StatusMessage,      StatusRelease,
-    RuntimeCreate,      RuntimeRelease,     RuntimeGetInfo,
-    BundleOpenMemory,   BundleOpenFile,     BundleRelease,
-    BundleEntryCount,   BundleEntryName,    BundleParamCount,
-    BundleGetParam,     KernelCreate,       KernelRelease,
-    KernelQuery,        KernelPrepare,      KernelWorkspaceSize,
+    sizeof(tilert_api),
+    TILERT_API_VERSION,
+    0,
+    "0.1.0",
+    StatusGetCode,
+    StatusMessage,
+    StatusRelease,
+    RuntimeCreate,
+    RuntimeRelease,
+    RuntimeGetInfo,
+    BundleOpenMemory,
+    BundleOpenFile,
+    BundleRelease,
+    BundleEntryCount,
+    BundleEntryName,
+    BundleParamCount,
+    BundleGetParam,
+    KernelCreate,
+    KernelRelease,
+    KernelQuery,
+    KernelPrepare,
+    KernelWorkspaceSize,
     KernelLaunch,
 };
 

@@ -57,7 +57,8 @@ absl::Status ReadStruct(const T* from, T* to, const char* name) {
   if (size < sizeof(size_t) || size > 65536) return absl::InvalidArgumentError(std::string(name) + ".struct_size is not set");
   const auto* bytes = reinterpret_cast<const unsigned char*>(from);
   for (size_t i = sizeof(T); i < size; ++i) {
-    if (bytes[i] != 0) return absl::InvalidArgumentError(std::string(name) + " uses fields that this version of tilert does not have");
+    if (bytes[i] != 0)
+      return absl::InvalidArgumentError(std::string(name) + " uses fields that this version of tilert does not have");
   }
   std::memcpy(static_cast<void*>(to), from, size < sizeof(T) ? size : sizeof(T));
   return absl::OkStatus();
@@ -85,7 +86,8 @@ size_t BundleEntryCount(const tilert_bundle* bundle);
 const char* BundleEntryName(const tilert_bundle* bundle, size_t index);
 tilert_status* BundleParamCount(const tilert_bundle* bundle, const char* entry, size_t* count);
 tilert_status* BundleGetParam(const tilert_bundle* bundle, const char* entry, size_t index, tilert_param_info* info);
-tilert_status* KernelCreate(tilert_runtime* runtime, tilert_bundle* bundle, const tilert_kernel_spec* spec, tilert_kernel** kernel);
+tilert_status* KernelCreate(tilert_runtime* runtime, tilert_bundle* bundle, const tilert_kernel_spec* spec,
+                            tilert_kernel** kernel);
 void KernelRelease(tilert_kernel* kernel);
 tilert_status* KernelQuery(tilert_kernel* kernel, tilert_readiness* readiness, char* reason, size_t reason_size);
 tilert_status* KernelPrepare(tilert_kernel* kernel, tilert_prepare_mode mode);

@@ -58,16 +58,26 @@ tilert_status* BundleParamCount(const tilert_bundle* bundle, const char* entry, 
 tilert_status* BundleGetParam(const tilert_bundle* bundle, const char* entry, size_t index, tilert_param_info* info) {
   return Guard([&]() -> absl::Status {
     TILERT_ASSIGN_OR_RETURN(const Program* const program, EntryOf(bundle, entry));
-    if (index >= program->params.size()) return InvalidArgument("'", program->name, "' has ", program->params.size(), " parameters");
+    if (index >= program->params.size())
+      return InvalidArgument("'", program->name, "' has ", program->params.size(), " parameters");
     const Param& param = program->params[index];
     tilert_param_info c = {};
     if (param.kind == Param::Kind::kTensor && param.index < program->buffers.size()) {
       const Buffer& buffer = program->buffers[param.index];
-      c = {0, buffer.name.c_str(), TILERT_TENSOR, static_cast<tilert_dtype>(buffer.dtype), static_cast<tilert_access>(param.access),
+      c = {0,
+           buffer.name.c_str(),
+           TILERT_TENSOR,
+           static_cast<tilert_dtype>(buffer.dtype),
+           static_cast<tilert_access>(param.access),
            static_cast<uint32_t>(buffer.shape.size())};
     } else if (param.kind == Param::Kind::kScalar && param.index < program->scalars.size()) {
       const ScalarParam& scalar = program->scalars[param.index];
-      c = {0, scalar.name.c_str(), IsFloat(scalar.dtype) ? TILERT_REAL : TILERT_INTEGER, static_cast<tilert_dtype>(scalar.dtype), TILERT_IN, 0};
+      c = {0,
+           scalar.name.c_str(),
+           IsFloat(scalar.dtype) ? TILERT_REAL : TILERT_INTEGER,
+           static_cast<tilert_dtype>(scalar.dtype),
+           TILERT_IN,
+           0};
     } else {
       return InvalidArgument("parameter ", index, " of '", program->name, "' is malformed");
     }

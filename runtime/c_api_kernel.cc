@@ -12,7 +12,8 @@ absl::StatusOr<std::map<std::string, int64_t>> FromC(const tilert_binding* bindi
   if (count != 0 && bindings == nullptr) return InvalidArgument("spec.", what, " is NULL");
   for (size_t i = 0; i < count; ++i) {
     if (bindings[i].name == nullptr) return InvalidArgument("spec.", what, "[", i, "].name is NULL");
-    if (!map.emplace(bindings[i].name, bindings[i].value).second) return InvalidArgument("spec.", what, " names '", bindings[i].name, "' twice");
+    if (!map.emplace(bindings[i].name, bindings[i].value).second)
+      return InvalidArgument("spec.", what, " names '", bindings[i].name, "' twice");
   }
   return map;
 }
@@ -36,7 +37,7 @@ struct SplitArgs {
   absl::Status Fill(const Program& program, const tilert_arg* args) {
     for (size_t i = 0; i < program.params.size(); ++i) {
       TILERT_RETURN_IF_ERROR(program.params[i].kind == Param::Kind::kTensor ? AddTensor(i, args[i])
-                                                                           : AddScalar(i, args[i], program));
+                                                                            : AddScalar(i, args[i], program));
     }
     return absl::OkStatus();
   }
@@ -52,7 +53,8 @@ struct SplitArgs {
   absl::Status AddScalar(size_t i, const tilert_arg& arg, const Program& program) {
     const uint32_t index = program.params[i].index;
     const ScalarParam& param = program.scalars[index];
-    if (arg.kind != TILERT_INTEGER && arg.kind != TILERT_REAL) return InvalidArgument("argument ", i, " ('", param.name, "') must be a scalar");
+    if (arg.kind != TILERT_INTEGER && arg.kind != TILERT_REAL)
+      return InvalidArgument("argument ", i, " ('", param.name, "') must be a scalar");
     DType dtype = arg.dtype == 0 ? param.dtype : static_cast<DType>(arg.dtype);
     const bool is_real = arg.kind == TILERT_REAL;
     if (arg.dtype == 0 && IsFloat(dtype) != is_real) dtype = is_real ? DType::kFloat64 : DType::kInt64;
@@ -87,10 +89,12 @@ absl::Status CheckCount(const Kernel& kernel, const tilert_arg* args, size_t cou
 
 }  // namespace
 
-tilert_status* KernelCreate(tilert_runtime* runtime, tilert_bundle* bundle, const tilert_kernel_spec* c_spec, tilert_kernel** out) {
+tilert_status* KernelCreate(tilert_runtime* runtime, tilert_bundle* bundle, const tilert_kernel_spec* c_spec,
+                            tilert_kernel** out) {
   if (out != nullptr) *out = nullptr;
   return Guard([&]() -> absl::Status {
-    if (out == nullptr || runtime == nullptr || bundle == nullptr) return InvalidArgument("runtime, bundle or the place for the kernel is NULL");
+    if (out == nullptr || runtime == nullptr || bundle == nullptr)
+      return InvalidArgument("runtime, bundle or the place for the kernel is NULL");
     TILERT_ASSIGN_OR_RETURN(const KernelSpec spec, FromC(c_spec));
     auto handle = std::make_unique<tilert_kernel>();
     TILERT_ASSIGN_OR_RETURN(handle->kernel, Kernel::Create(runtime->runtime, bundle->bundle, spec));
@@ -121,9 +125,12 @@ tilert_status* KernelPrepare(tilert_kernel* kernel, tilert_prepare_mode mode) {
   return Guard([&]() -> absl::Status {
     if (kernel == nullptr) return InvalidArgument("kernel is NULL");
     switch (mode) {
-      case TILERT_PREPARE_BLOCKING: return kernel->kernel->Prepare(PrepareMode::kBlocking);
-      case TILERT_PREPARE_ASYNC: return kernel->kernel->PrepareAsync();
-      case TILERT_PREPARE_CACHED_ONLY: return kernel->kernel->Prepare(PrepareMode::kCachedOnly);
+      case TILERT_PREPARE_BLOCKING:
+        return kernel->kernel->Prepare(PrepareMode::kBlocking);
+      case TILERT_PREPARE_ASYNC:
+        return kernel->kernel->PrepareAsync();
+      case TILERT_PREPARE_CACHED_ONLY:
+        return kernel->kernel->Prepare(PrepareMode::kCachedOnly);
     }
     return InvalidArgument("mode is no tilert_prepare_mode");
   });
@@ -136,8 +143,7 @@ tilert_status* KernelWorkspaceSize(tilert_kernel* kernel, const tilert_arg* args
     TILERT_RETURN_IF_ERROR(CheckCount(*kernel->kernel, args, arg_count));
     SplitArgs split(kernel->kernel->program());
     TILERT_RETURN_IF_ERROR(split.Fill(kernel->kernel->program(), args));
-    TILERT_ASSIGN_OR_RETURN(*bytes, kernel->kernel->WorkspaceBytes({split.tensors.data(), split.tensor_count},
-                                                                   split.scalars));
+    TILERT_ASSIGN_OR_RETURN(*bytes, kernel->kernel->WorkspaceBytes({split.tensors.data(), split.tensor_count}, split.scalars));
     return absl::OkStatus();
   });
 }

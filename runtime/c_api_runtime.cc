@@ -34,7 +34,8 @@ absl::StatusOr<RuntimeOptions> FromC(const tilert_runtime_options* from) {
   if (from == nullptr) return options;
   tilert_runtime_options c;
   TILERT_RETURN_IF_ERROR(ReadStruct(from, &c, "options"));
-  if (c.device != TILERT_DEVICE_CUDA && c.device != TILERT_DEVICE_CPU) return InvalidArgument("options.device is no tilert_device");
+  if (c.device != TILERT_DEVICE_CUDA && c.device != TILERT_DEVICE_CPU)
+    return InvalidArgument("options.device is no tilert_device");
   options.device = c.device == TILERT_DEVICE_CPU ? DeviceKind::kCpu : DeviceKind::kCuda;
   if (c.family != nullptr) options.family = c.family;
   if (c.cache_directory != nullptr) options.cache_directory = c.cache_directory;
@@ -48,9 +49,12 @@ absl::StatusOr<RuntimeOptions> FromC(const tilert_runtime_options* from) {
 
 const char* FamilyName(Family family) {
   switch (family) {
-    case Family::kAmpere: return "ampere";
-    case Family::kHopper: return "hopper";
-    default: return "";
+    case Family::kAmpere:
+      return "ampere";
+    case Family::kHopper:
+      return "hopper";
+    default:
+      return "";
   }
 }
 
@@ -65,7 +69,8 @@ tilert_status* RuntimeCreate(const tilert_runtime_options* c_options, tilert_run
     TILERT_ASSIGN_OR_RETURN(handle->runtime, Runtime::Create(std::move(options)));
     const Runtime& runtime = *handle->runtime;
     if (!runtime.nvrtc().ok()) handle->nvrtc_error = std::string(runtime.nvrtc().status().message());
-    if (const absl::Status cache = handle->runtime->cache().status(); !cache.ok()) handle->cache_error = std::string(cache.message());
+    if (const absl::Status cache = handle->runtime->cache().status(); !cache.ok())
+      handle->cache_error = std::string(cache.message());
     *out = handle.release();
     return absl::OkStatus();
   });

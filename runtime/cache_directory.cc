@@ -58,7 +58,8 @@ std::string DefaultCacheDirectory() {
 }
 
 absl::StatusOr<FileHandle> OpenCacheDirectory(const std::string& path) {
-  if (path.empty() || path[0] != '/') return absl::FailedPreconditionError(absl::StrCat("cache directory '", path, "' is no absolute path"));
+  if (path.empty() || path[0] != '/')
+    return absl::FailedPreconditionError(absl::StrCat("cache directory '", path, "' is no absolute path"));
   if (absl::Status status = MakeDirectories(path); !status.ok()) return status;
   // Opened first, judged by descriptor: what is checked is what is used.
   int fd;
@@ -67,7 +68,8 @@ absl::StatusOr<FileHandle> OpenCacheDirectory(const std::string& path) {
   } while (fd < 0 && errno == EINTR);
   FileHandle handle(fd);
   if (!handle && (errno == ELOOP || errno == ENOTDIR)) {
-    return absl::FailedPreconditionError(absl::StrCat("cache directory ", path, " is a symlink or no directory; name a real one"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cache directory ", path, " is a symlink or no directory; name a real one"));
   }
   if (!handle) return ErrnoStatus(errno, absl::StrCat("open ", path));
   struct stat status;

@@ -49,7 +49,8 @@ std::optional<Sections> Split(std::string_view bytes) {
 
 std::string EncodeCacheEntry(std::string_view key, const CacheEntry& entry) {
   Sha256 payload_hash;
-  for (const std::string_view part : {key, std::string_view(entry.record), std::string_view(entry.code)}) payload_hash.Update(part);
+  for (const std::string_view part : {key, std::string_view(entry.record), std::string_view(entry.code)})
+    payload_hash.Update(part);
   std::string out(kMagic);
   out.reserve(kCacheHeaderSize + key.size() + entry.record.size() + entry.code.size());
   AppendLittleEndian(out, kFormatVersion, 4);

@@ -76,7 +76,8 @@ absl::Status Rename(int directory, const std::string& from, const std::string& t
   if (renameat(directory, from.c_str(), directory, to.c_str()) == 0) return absl::OkStatus();
   if (errno != EISDIR && errno != ENOTEMPTY && errno != EEXIST) return ErrnoStatus(errno, "rename");
   // A directory stands there. Move it aside, keeping what it holds: it is not ours to judge.
-  if (renameat(directory, to.c_str(), directory, absl::StrCat("aside.", TemporaryName()).c_str()) != 0) return ErrnoStatus(errno, "rename");
+  if (renameat(directory, to.c_str(), directory, absl::StrCat("aside.", TemporaryName()).c_str()) != 0)
+    return ErrnoStatus(errno, "rename");
   return renameat(directory, from.c_str(), directory, to.c_str()) == 0 ? absl::OkStatus() : ErrnoStatus(errno, "rename");
 }
 
@@ -98,9 +99,12 @@ void ForEachName(int directory, const std::function<void(const char*)>& visit) {
 // True when the temporary file has no living writer. On true the lock is still held by `file`.
 bool IsAbandoned(int fd, const struct stat& status) {
   switch (TryLockByte(fd, 0)) {
-    case LockResult::kLocked: return true;
-    case LockResult::kBusy: return false;
-    case LockResult::kUnsupported: break;
+    case LockResult::kLocked:
+      return true;
+    case LockResult::kBusy:
+      return false;
+    case LockResult::kUnsupported:
+      break;
   }
   return time(nullptr) - status.st_mtim.tv_sec > kAbandonedSeconds;
 }

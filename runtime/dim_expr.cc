@@ -14,10 +14,14 @@ int OperandCount(ExprOp op) {
   switch (op) {
     case ExprOp::kIntImm:
     case ExprOp::kDim:
-    case ExprOp::kScalar: return 0;
-    case ExprOp::kCast: return 1;
-    case ExprOp::kSelect: return 3;
-    default: return IsIntOp(op) ? ExprArity(op) : -1;
+    case ExprOp::kScalar:
+      return 0;
+    case ExprOp::kCast:
+      return 1;
+    case ExprOp::kSelect:
+      return 3;
+    default:
+      return IsIntOp(op) ? ExprArity(op) : -1;
   }
 }
 
@@ -82,10 +86,18 @@ int64_t DimExpr::EvalCode(const DimValues& values) const {
   int64_t* top = stack;  // one past the last value
   for (const Op& op : code_) {
     switch (op.op) {
-      case ExprOp::kIntImm: *top++ = op.value; break;
-      case ExprOp::kDim: *top++ = values.dims[static_cast<size_t>(op.value)]; break;
-      case ExprOp::kScalar: *top++ = values.scalars[static_cast<size_t>(op.value)].i; break;
-      case ExprOp::kCast: top[-1] = WrapInt(top[-1], op.dtype); break;
+      case ExprOp::kIntImm:
+        *top++ = op.value;
+        break;
+      case ExprOp::kDim:
+        *top++ = values.dims[static_cast<size_t>(op.value)];
+        break;
+      case ExprOp::kScalar:
+        *top++ = values.scalars[static_cast<size_t>(op.value)].i;
+        break;
+      case ExprOp::kCast:
+        top[-1] = WrapInt(top[-1], op.dtype);
+        break;
       case ExprOp::kSelect:
         // Both sides were evaluated: integer arithmetic has no side effects and cannot fail.
         top[-3] = top[-3] != 0 ? top[-2] : top[-1];

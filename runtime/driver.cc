@@ -8,7 +8,6 @@ namespace {
 
 enum class Presence { kRequired, kOptional };
 
-
 // Resolves one symbol into its slot; false if it is required and missing.
 bool Resolve(const DynamicLibrary& library, const char* name, Presence presence, auto& slot) {
   slot = reinterpret_cast<std::remove_reference_t<decltype(slot)>>(library.Find(name));
@@ -31,9 +30,11 @@ absl::Status ResolveAll(const DynamicLibrary& library, DriverTable& table) {
 
 absl::StatusCode StatusCodeOf(Result result) {
   switch (result) {
-    case kSuccess: return absl::StatusCode::kOk;
+    case kSuccess:
+      return absl::StatusCode::kOk;
     case kOutOfMemory:
-    case kLaunchOutOfResources: return absl::StatusCode::kResourceExhausted;
+    case kLaunchOutOfResources:
+      return absl::StatusCode::kResourceExhausted;
     case kNotInitialized:
     case kDeinitialized:
     case kStubLibrary:
@@ -42,23 +43,31 @@ absl::StatusCode StatusCodeOf(Result result) {
     case kJitCompilerNotFound:
     case kNotReady:
     case kSystemNotReady:
-    case kSystemDriverMismatch: return absl::StatusCode::kUnavailable;
+    case kSystemDriverMismatch:
+      return absl::StatusCode::kUnavailable;
     case kInvalidDevice:
-    case kInvalidHandle: return absl::StatusCode::kInvalidArgument;
+    case kInvalidHandle:
+      return absl::StatusCode::kInvalidArgument;
     case kInvalidContext:
-    case kContextIsDestroyed: return absl::StatusCode::kFailedPrecondition;
-    case kNotFound: return absl::StatusCode::kNotFound;
+    case kContextIsDestroyed:
+      return absl::StatusCode::kFailedPrecondition;
+    case kNotFound:
+      return absl::StatusCode::kNotFound;
     case kCallRequiresNewerDriver:
     case kNoBinaryForGpu:
     case kUnsupportedPtxVersion:
-    case kNotSupported: return absl::StatusCode::kUnimplemented;
-    case kLaunchTimeout: return absl::StatusCode::kDeadlineExceeded;
+    case kNotSupported:
+      return absl::StatusCode::kUnimplemented;
+    case kLaunchTimeout:
+      return absl::StatusCode::kDeadlineExceeded;
     // Sticky faults of work that ran earlier: the context is lost, whoever caused it.
     case kEccUncorrectable:
     case kIllegalAddress:
     case kAssert:
-    case kLaunchFailed: return absl::StatusCode::kAborted;
-    default: break;
+    case kLaunchFailed:
+      return absl::StatusCode::kAborted;
+    default:
+      break;
   }
   if (result >= kStreamCaptureUnsupported && result <= kStreamCaptureWrongThread) return absl::StatusCode::kFailedPrecondition;
   if (result >= kHardwareStackError && result <= kLaunchFailed) return absl::StatusCode::kAborted;

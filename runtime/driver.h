@@ -39,11 +39,11 @@ class Driver {
   // Status of a driver call: OK for kSuccess, else the mapped code with "<call>: <NAME> (<number>): <text>".
   absl::Status StatusOf(const char* call, Result result) const;
 
-#define TILERT_DRIVER_SYMBOL(method, symbol, presence, ...)                       \
-  template <typename... Args>                                                     \
-  absl::Status method(Args&&... args) const {                                     \
-    if (table_.method == nullptr) return Missing(symbol);                         \
-    return StatusOf(symbol, table_.method(std::forward<Args>(args)...));          \
+#define TILERT_DRIVER_SYMBOL(method, symbol, presence, ...)              \
+  template <typename... Args>                                            \
+  absl::Status method(Args&&... args) const {                            \
+    if (table_.method == nullptr) return Missing(symbol);                \
+    return StatusOf(symbol, table_.method(std::forward<Args>(args)...)); \
   }
 #include "runtime/driver_symbols.def"
 #undef TILERT_DRIVER_SYMBOL

@@ -8,8 +8,8 @@
 
 namespace tilert::cuda {
 
-using Result = int;               // CUresult
-using Device = int;               // CUdevice
+using Result = int;                    // CUresult
+using Device = int;                    // CUdevice
 using DevicePtr = unsigned long long;  // CUdeviceptr on 64-bit hosts
 
 using Context = struct ContextHandle*;      // CUcontext

@@ -19,10 +19,10 @@ absl::StatusOr<DynamicLibrary> DynamicLibrary::Open(const char* what, const char
     const char* why = dlerror();
     absl::StrAppend(&tried, "\n  ", name, ": ", why != nullptr ? why : "unknown error");
   }
-  return absl::NotFoundError(absl::StrCat(what, " could not be opened; tried:", tried, "\n",
-                                          is_forced ? absl::StrCat("(", override_variable, " is set: correct or unset it)")
-                                                    : absl::StrCat("Install it, or set ", override_variable,
-                                                                   " to the path of the library.")));
+  return absl::NotFoundError(
+      absl::StrCat(what, " could not be opened; tried:", tried, "\n",
+                   is_forced ? absl::StrCat("(", override_variable, " is set: correct or unset it)")
+                             : absl::StrCat("Install it, or set ", override_variable, " to the path of the library.")));
 }
 
 void* DynamicLibrary::Find(const char* symbol) const { return dlsym(handle_, symbol); }

@@ -23,7 +23,8 @@ bool HoldAll(const std::vector<DimGuard>& guards, const Program& program, const 
 
 // The bundle's choice of constants for this GPU and these dims: the fastest that was measured here, else the first variant
 // whose guards hold. Constants that the caller names win over both.
-const Variant* ChooseVariant(const Bundle& bundle, const Program& program, const Runtime& runtime, const std::map<std::string, int64_t>& dims) {
+const Variant* ChooseVariant(const Bundle& bundle, const Program& program, const Runtime& runtime,
+                             const std::map<std::string, int64_t>& dims) {
   const auto fits = [&](const Variant& variant) {
     return variant.program < bundle.programs.size() && &bundle.programs[variant.program] == &program &&
            (variant.target.empty() || variant.target == runtime.target().arch) && HoldAll(variant.guards, program, dims);
@@ -61,8 +62,8 @@ std::map<std::string, int64_t> ChosenConstants(const Program& specialised) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Create(std::shared_ptr<Runtime> runtime, std::shared_ptr<const OpenedBundle> bundle,
-                                                       const KernelSpec& spec) {
+absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Create(std::shared_ptr<Runtime> runtime,
+                                                       std::shared_ptr<const OpenedBundle> bundle, const KernelSpec& spec) {
   TILERT_ASSIGN_OR_RETURN(const Program* const program, bundle->Entry(spec.entry));
   KernelSpec filled = spec;
   if (const tilert::Variant* choice = ChooseVariant(bundle->bundle(), *program, *runtime, spec.dims)) {
@@ -73,7 +74,8 @@ absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Create(std::shared_ptr<Runtime> 
   return kernel;
 }
 
-absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Create(std::shared_ptr<Runtime> runtime, Program program, const KernelSpec& spec) {
+absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Create(std::shared_ptr<Runtime> runtime, Program program,
+                                                       const KernelSpec& spec) {
   TILERT_ASSIGN_OR_RETURN(const VerifiedProgram verified, Verify(std::move(program)));
   TILERT_ASSIGN_OR_RETURN(Program specialised, Specialize(*verified, spec.constants, spec.dims));
   TILERT_ASSIGN_OR_RETURN(std::vector<int64_t> fixed, FixedDims(specialised, spec.dims));

@@ -24,7 +24,7 @@ struct KernelSpec {
   std::string entry;
   std::map<std::string, int64_t> constants;  // missing ones: the bundle's variants or the first candidate
   std::map<std::string, int64_t> dims;       // dims to fix; the rest stay dynamic
-  bool general_only = false;  // no fast variant: half the compile time, slower code
+  bool general_only = false;                 // no fast variant: half the compile time, slower code
 };
 
 enum class PrepareMode {
@@ -58,10 +58,11 @@ class Kernel {
   ~Kernel();
 
   // Verifies and specialises; compiles nothing. InvalidArgument, NotFound: what is wrong with bundle or spec.
-  static absl::StatusOr<std::shared_ptr<Kernel>> Create(std::shared_ptr<Runtime> runtime, std::shared_ptr<const OpenedBundle> bundle,
-                                                        const KernelSpec& spec);
+  static absl::StatusOr<std::shared_ptr<Kernel>> Create(std::shared_ptr<Runtime> runtime,
+                                                        std::shared_ptr<const OpenedBundle> bundle, const KernelSpec& spec);
   // The same for a program without a bundle around it.
-  static absl::StatusOr<std::shared_ptr<Kernel>> Create(std::shared_ptr<Runtime> runtime, Program program, const KernelSpec& spec);
+  static absl::StatusOr<std::shared_ptr<Kernel>> Create(std::shared_ptr<Runtime> runtime, Program program,
+                                                        const KernelSpec& spec);
 
   QueryResult Query();
   // Idempotent. Not to be called while a stream of the context captures.
@@ -121,7 +122,8 @@ class Kernel {
   // kernel_launch.cc
   absl::StatusOr<const Ready*> Choose(const LaunchValues& values, cuda::Stream stream);
   absl::Status Enqueue(const LaunchRequest& request, LaunchValues& values);
-  absl::Status LaunchOne(const KernelRecord& record, const ReadyKernel& kernel, const LaunchValues& values, cuda::Stream stream) const;
+  absl::Status LaunchOne(const KernelRecord& record, const ReadyKernel& kernel, const LaunchValues& values,
+                         cuda::Stream stream) const;
 
   const std::shared_ptr<Runtime> runtime_;
   std::shared_ptr<const OpenedBundle> bundle_;  // what prebuilt code points into

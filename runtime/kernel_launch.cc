@@ -12,7 +12,9 @@ constexpr size_t kMaxKernelArgs = 256;  // launch_record.cc refuses more
 constexpr int64_t kMaxBlocks = 0x7fffffff;
 
 // The bytes of a scalar argument, in the low bytes of the result.
-uint64_t EncodeScalar(DType dtype, Value value) { return IsFloat(dtype) ? EncodeFloat(dtype, value.f) : static_cast<uint64_t>(value.i); }
+uint64_t EncodeScalar(DType dtype, Value value) {
+  return IsFloat(dtype) ? EncodeFloat(dtype, value.f) : static_cast<uint64_t>(value.i);
+}
 
 // Product of the grid's extents: 0 if any is zero or negative, −1 if it is beyond what a launch can have.
 int64_t CountBlocks(const std::vector<DimExpr>& grid, const DimValues& values) {
@@ -43,19 +45,27 @@ absl::StatusOr<const Kernel::Ready*> Kernel::Choose(const LaunchValues& values, 
   return (*it)->ready.load(std::memory_order_acquire);
 }
 
-absl::Status Kernel::LaunchOne(const KernelRecord& record, const ReadyKernel& kernel, const LaunchValues& values, cuda::Stream stream) const {
+absl::Status Kernel::LaunchOne(const KernelRecord& record, const ReadyKernel& kernel, const LaunchValues& values,
+                               cuda::Stream stream) const {
   const int64_t blocks = CountBlocks(record.grid, values.values());
   if (blocks == 0) return absl::OkStatus();
-  if (blocks < 0) return InvalidArgument("'", program_.name, "': these dims ask for more than ", kMaxBlocks, " blocks in one launch");
+  if (blocks < 0)
+    return InvalidArgument("'", program_.name, "': these dims ask for more than ", kMaxBlocks, " blocks in one launch");
   uint64_t slots[kMaxKernelArgs];
   void* params[kMaxKernelArgs];
   for (size_t i = 0; i < kernel.args.size(); ++i) {
     const ArgSource& source = kernel.args[i];
     switch (source.kind) {
-      case KernelArg::Kind::kTensor: slots[i] = reinterpret_cast<uintptr_t>(values.tensors[source.index].data); break;
+      case KernelArg::Kind::kTensor:
+        slots[i] = reinterpret_cast<uintptr_t>(values.tensors[source.index].data);
+        break;
       // The low four bytes are the value too where the kernel wants an int: its class bounds the dims.
-      case KernelArg::Kind::kDim: slots[i] = static_cast<uint64_t>(values.dims[source.index]); break;
-      case KernelArg::Kind::kScalar: slots[i] = EncodeScalar(source.dtype, values.scalars[source.index]); break;
+      case KernelArg::Kind::kDim:
+        slots[i] = static_cast<uint64_t>(values.dims[source.index]);
+        break;
+      case KernelArg::Kind::kScalar:
+        slots[i] = EncodeScalar(source.dtype, values.scalars[source.index]);
+        break;
     }
     params[i] = &slots[i];
   }
@@ -65,7 +75,8 @@ absl::Status Kernel::LaunchOne(const KernelRecord& record, const ReadyKernel& ke
   const char* call;
   if (record.cooperative) {
     call = "cuLaunchCooperativeKernel";
-    result = driver.LaunchCooperativeKernel(kernel.function, grid, 1, 1, record.threads, 1, 1, record.shared_bytes, stream, params);
+    result =
+        driver.LaunchCooperativeKernel(kernel.function, grid, 1, 1, record.threads, 1, 1, record.shared_bytes, stream, params);
   } else {
     call = "cuLaunchKernel";
     result = driver.LaunchKernel(kernel.function, grid, 1, 1, record.threads, 1, 1, record.shared_bytes, stream, params, nullptr);
@@ -83,8 +94,8 @@ absl::Status Kernel::Enqueue(const LaunchRequest& request, LaunchValues& values)
     const LaunchValues::Tensor& tensor = values.tensors[index];
     const auto bytes = static_cast<size_t>(tensor.bytes);
     if (bytes == 0) continue;
-    TILERT_RETURN_IF_ERROR(runtime_->driver().MemsetD8Async(reinterpret_cast<cuda::DevicePtr>(tensor.data), static_cast<unsigned char>(0),
-                                                            bytes, request.stream));
+    TILERT_RETURN_IF_ERROR(runtime_->driver().MemsetD8Async(reinterpret_cast<cuda::DevicePtr>(tensor.data),
+                                                            static_cast<unsigned char>(0), bytes, request.stream));
   }
   for (size_t i = 0; i < ready->kernels.size(); ++i) {
     TILERT_RETURN_IF_ERROR(LaunchOne(ready->record.kernels[i], ready->kernels[i], values, request.stream));
@@ -108,7 +119,8 @@ absl::Status Kernel::Launch(const LaunchRequest& request) {
   if (with_workspace.workspace_bytes == 0) return Enqueue(request, values);
   with_workspace.workspace = options.hooks.allocate(with_workspace.workspace_bytes, request.stream);
   if (with_workspace.workspace == nullptr) {
-    return absl::ResourceExhaustedError(Cat("the host has no workspace of ", with_workspace.workspace_bytes, " bytes for '", program_.name, "'"));
+    return absl::ResourceExhaustedError(
+        Cat("the host has no workspace of ", with_workspace.workspace_bytes, " bytes for '", program_.name, "'"));
   }
   const absl::Status status = Enqueue(with_workspace, values);
   if (options.hooks.release) options.hooks.release(with_workspace.workspace, with_workspace.workspace_bytes, request.stream);

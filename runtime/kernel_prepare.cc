@@ -13,7 +13,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double MillisecondsSince(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double MillisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 // The launch record of prebuilt code. Its grid follows from the program.
 absl::StatusOr<LaunchRecord> RecordOf(const Program& program, const PrebuiltCubin& cubin) {
@@ -45,8 +47,9 @@ const PrebuiltCubin* Kernel::FindPrebuilt(const Variant& variant) const {
   if (bundle_ == nullptr || !runtime_->options().allow_prebuilt_cubins) return nullptr;
   for (const PrebuiltCubin& cubin : bundle_->bundle().cubins) {
     const ArgClass arg_class = {cubin.alignment, cubin.index32, cubin.dim_divisor};
-    if (cubin.program_digest == digest_ && cubin.constants == constants_ && cubin.dims == dims_ && arg_class == variant.arg_class &&
-        cubin.target == runtime_->target().arch && cubin.launch_abi == kLaunchAbi && CodeMatchesHash(cubin)) {
+    if (cubin.program_digest == digest_ && cubin.constants == constants_ && cubin.dims == dims_ &&
+        arg_class == variant.arg_class && cubin.target == runtime_->target().arch && cubin.launch_abi == kLaunchAbi &&
+        CodeMatchesHash(cubin)) {
       return &cubin;
     }
   }
@@ -123,8 +126,9 @@ absl::Status Kernel::Load(Variant& variant, const CacheEntry& entry) {
   std::vector<FunctionRequest> requests;
   for (const KernelRecord& kernel : ready->record.kernels) {
     if (kernel.shared_bytes > static_cast<uint64_t>(runtime_->target().max_shared_bytes)) {
-      return absl::ResourceExhaustedError(Cat("kernel ", kernel.symbol, " needs ", kernel.shared_bytes, " bytes of shared memory; ",
-                                              runtime_->device().name, " has ", runtime_->target().max_shared_bytes, " a block"));
+      return absl::ResourceExhaustedError(Cat("kernel ", kernel.symbol, " needs ", kernel.shared_bytes,
+                                              " bytes of shared memory; ", runtime_->device().name, " has ",
+                                              runtime_->target().max_shared_bytes, " a block"));
     }
     requests.push_back({kernel.symbol, kernel.shared_bytes});
   }
@@ -192,7 +196,8 @@ absl::Status Kernel::PrepareAsync() {
     absl::Status status = runtime_->driver().CtxSetCurrent(runtime_->context());
     if (status.ok()) status = Prepare();
     (void)runtime_->driver().CtxSetCurrent(before);
-    if (!status.ok()) runtime_->Log(LogLevel::kError, __FILE__, __LINE__, Cat("preparing '", program_.name, "': ", status.ToString()));
+    if (!status.ok())
+      runtime_->Log(LogLevel::kError, __FILE__, __LINE__, Cat("preparing '", program_.name, "': ", status.ToString()));
     const std::lock_guard<std::mutex> done(async_mutex_);
     async_pending_ = false;
     async_done_.notify_all();

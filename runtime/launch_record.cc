@@ -18,7 +18,8 @@ absl::Status CheckKernel(const Program& program, const KernelRecord& kernel) {
     }
   }
   if (kernel.args.size() > kMaxKernelArgs) {
-    return InvalidArgument("'", program.name, "' needs ", kernel.args.size(), " kernel arguments; at most ", kMaxKernelArgs, " are possible");
+    return InvalidArgument("'", program.name, "' needs ", kernel.args.size(), " kernel arguments; at most ", kMaxKernelArgs,
+                           " are possible");
   }
   if (kernel.symbol.empty() || kernel.threads == 0 || kernel.threads > 1024 || kernel.grid.empty() || kernel.grid.size() > 3) {
     return absl::DataLossError("a launch record has an impossible kernel");
@@ -41,7 +42,8 @@ absl::StatusOr<KernelRecord> DecodeKernel(const Program& program, ByteReader& in
     kernel.grid.push_back(std::move(extent));
   }
   const uint64_t threads = in.U64(), shared = in.U64(), cooperative = in.U64();
-  if (!in.ok() || threads > 1024 || shared > UINT32_MAX || cooperative > 1) return absl::DataLossError("a launch record ends early");
+  if (!in.ok() || threads > 1024 || shared > UINT32_MAX || cooperative > 1)
+    return absl::DataLossError("a launch record ends early");
   kernel.threads = static_cast<uint32_t>(threads);
   kernel.shared_bytes = static_cast<uint32_t>(shared);
   kernel.cooperative = cooperative == 1;
@@ -62,7 +64,8 @@ absl::StatusOr<LaunchRecord> MakeLaunchRecord(const Program& program, const Lowe
       kernel.grid.push_back(std::move(compiled));
     }
     kernel.threads = from.threads;
-    if (from.shared_bytes > UINT32_MAX) return Internal("kernel ", from.symbol, " asks for ", from.shared_bytes, " bytes of shared memory");
+    if (from.shared_bytes > UINT32_MAX)
+      return Internal("kernel ", from.symbol, " asks for ", from.shared_bytes, " bytes of shared memory");
     kernel.shared_bytes = static_cast<uint32_t>(from.shared_bytes);
     kernel.cooperative = from.cooperative;
     TILERT_RETURN_IF_ERROR(CheckKernel(program, kernel));

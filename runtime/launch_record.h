@@ -21,7 +21,7 @@ struct KernelRecord {
   std::vector<KernelArg> args;  // in order
   std::vector<DimExpr> grid;    // the launch is one-dimensional: Π grid blocks
   uint32_t threads = 0;
-  uint32_t shared_bytes = 0;    // dynamic
+  uint32_t shared_bytes = 0;  // dynamic
   bool cooperative = false;
 };
 

@@ -18,7 +18,8 @@ absl::Status WithLog(const absl::Status& status, const std::vector<char>& log) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<LoadedModule>> LoadedModule::Load(std::shared_ptr<const cuda::Driver> driver, const std::string& code,
+absl::StatusOr<std::unique_ptr<LoadedModule>> LoadedModule::Load(std::shared_ptr<const cuda::Driver> driver,
+                                                                 const std::string& code,
                                                                  const std::vector<FunctionRequest>& requests) {
   std::unique_ptr<LoadedModule> module(new LoadedModule(std::move(driver)));
   TILERT_RETURN_IF_ERROR(module->LoadImage(code));
@@ -42,7 +43,9 @@ absl::Status LoadedModule::LoadImage(const std::string& code) {
   const cuda::DriverTable& table = driver_->raw();
   if (table.LibraryLoadData != nullptr && table.LibraryGetKernel != nullptr && table.KernelGetFunction != nullptr &&
       table.LibraryUnload != nullptr) {
-    return WithLog(driver_->LibraryLoadData(&library_, static_cast<const void*>(code.data()), options, values, 2u, nullptr, nullptr, 0u), log);
+    return WithLog(
+        driver_->LibraryLoadData(&library_, static_cast<const void*>(code.data()), options, values, 2u, nullptr, nullptr, 0u),
+        log);
   }
   return WithLog(driver_->ModuleLoadDataEx(&module_, static_cast<const void*>(code.data()), 2u, options, values), log);
 }

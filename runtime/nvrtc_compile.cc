@@ -35,12 +35,18 @@ class ProgramHandle {
 
 absl::StatusCode StatusCodeOfNvrtc(int result) {
   switch (result) {
-    case kNvrtcOutOfMemory: return absl::StatusCode::kResourceExhausted;
-    case kNvrtcCompilation: return absl::StatusCode::kInvalidArgument;
-    case kNvrtcInvalidOption: return absl::StatusCode::kUnimplemented;
-    case kNvrtcBuiltinOperationFailure: return absl::StatusCode::kNotFound;
-    case kNvrtcCancelled: return absl::StatusCode::kDeadlineExceeded;
-    default: return absl::StatusCode::kInternal;
+    case kNvrtcOutOfMemory:
+      return absl::StatusCode::kResourceExhausted;
+    case kNvrtcCompilation:
+      return absl::StatusCode::kInvalidArgument;
+    case kNvrtcInvalidOption:
+      return absl::StatusCode::kUnimplemented;
+    case kNvrtcBuiltinOperationFailure:
+      return absl::StatusCode::kNotFound;
+    case kNvrtcCancelled:
+      return absl::StatusCode::kDeadlineExceeded;
+    default:
+      return absl::StatusCode::kInternal;
   }
 }
 
@@ -56,8 +62,9 @@ std::string LogOf(const NvrtcTable& table, NvrtcProgram program) {
 
 absl::Status Failure(const Nvrtc& nvrtc, const std::string& name, const std::string& arch, int result, const std::string& log) {
   const char* text = nvrtc.raw().GetErrorString(result);
-  return absl::Status(StatusCodeOfNvrtc(result), absl::StrCat("NVRTC ", nvrtc.version_text(), " failed on ", name, " for ", arch, ": ",
-                                                              text != nullptr ? text : "unknown error", log.empty() ? "" : "\n", log));
+  return absl::Status(StatusCodeOfNvrtc(result),
+                      absl::StrCat("NVRTC ", nvrtc.version_text(), " failed on ", name, " for ", arch, ": ",
+                                   text != nullptr ? text : "unknown error", log.empty() ? "" : "\n", log));
 }
 
 std::vector<std::string> CodegenWarnings(const std::string& log) {
@@ -109,10 +116,15 @@ absl::Status ReadCode(const Nvrtc& nvrtc, NvrtcProgram program, CompiledCode& ou
   if (sized == kNvrtcSuccess && size != 0) {
     out.code.resize(size);
     const int read = out.is_ptx ? table.GetPtx(program, out.code.data()) : table.GetCubin(program, out.code.data());
-    if (read == kNvrtcSuccess && (out.is_ptx ? size > 1 : absl::StartsWith(out.code, "\x7f" "ELF"))) return absl::OkStatus();
+    if (read == kNvrtcSuccess && (out.is_ptx ? size > 1
+                                             : absl::StartsWith(out.code,
+                                                                "\x7f"
+                                                                "ELF")))
+      return absl::OkStatus();
   }
   // NVRTC reports success with an empty cubin for virtual architectures.
-  return absl::InternalError(absl::StrCat("NVRTC ", nvrtc.version_text(), " reported success but gave no ", out.is_ptx ? "PTX" : "cubin"));
+  return absl::InternalError(
+      absl::StrCat("NVRTC ", nvrtc.version_text(), " reported success but gave no ", out.is_ptx ? "PTX" : "cubin"));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ struct CompileOptions {
   std::string arch;  // "sm_80", "sm_89", "sm_90a", … → cubin; "compute_120" → PTX, for GPUs newer than NVRTC knows
   std::vector<std::string> name_expressions;  // kernels whose lowered names are wanted; extern "C" kernels need none
   std::vector<std::string> extra_flags;       // appended as they are; part of cache keys
-  bool no_cache = false;  // do not use NVRTC's own disk cache: for timing
+  bool no_cache = false;                      // do not use NVRTC's own disk cache: for timing
   // Asks NVRTC to stop after this long. NVRTC reacts only between its phases, so it is a bound on intent, not on time.
   std::chrono::milliseconds deadline{0};  // 0: none
 };
@@ -22,7 +22,7 @@ struct CompileOptions {
 struct CompiledCode {
   std::string code;  // an ELF image, or PTX text with its terminating NUL
   bool is_ptx = false;
-  std::string log;   // NVRTC's and ptxas' remarks; empty when there are none
+  std::string log;                            // NVRTC's and ptxas' remarks; empty when there are none
   std::vector<std::string> codegen_warnings;  // lines of the log with a ptxas C75xx code: the schedule was not kept
   std::vector<std::string> lowered_names;     // one per name expression
   double compile_ms = 0;

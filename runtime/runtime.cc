@@ -55,7 +55,8 @@ absl::Status Runtime::InitCuda() {
   TILERT_RETURN_IF_ERROR(driver_->CtxGetCurrent(&context_));
   if (context_ == nullptr) {
     return absl::FailedPreconditionError(
-        "no CUDA context is current in this thread: make one current (cudaSetDevice and any runtime call, or cuCtxSetCurrent) before "
+        "no CUDA context is current in this thread: make one current (cudaSetDevice and any runtime call, or cuCtxSetCurrent) "
+        "before "
         "creating a runtime");
   }
   TILERT_ASSIGN_OR_RETURN(device_, Describe(*driver_));
@@ -75,9 +76,9 @@ absl::Status Runtime::CheckContext() const {
     return driver_->StatusOf("cuCtxGetCurrent", result);
   }
   if (current == context_) return absl::OkStatus();
-  return absl::FailedPreconditionError(current == nullptr
-                                           ? "no CUDA context is current in this thread; make the runtime's current (cuCtxSetCurrent)"
-                                           : "another CUDA context is current in this thread than the one the runtime was created in");
+  return absl::FailedPreconditionError(
+      current == nullptr ? "no CUDA context is current in this thread; make the runtime's current (cuCtxSetCurrent)"
+                         : "another CUDA context is current in this thread than the one the runtime was created in");
 }
 
 void Runtime::Log(LogLevel level, const char* file, int line, const std::string& message) const {

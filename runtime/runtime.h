@@ -32,11 +32,11 @@ enum class DeviceKind { kCuda, kCpu };
 
 struct RuntimeOptions {
   DeviceKind device = DeviceKind::kCuda;
-  std::string family = "auto";  // of the lowering: "auto", "ampere", "hopper"
+  std::string family = "auto";                 // of the lowering: "auto", "ampere", "hopper"
   std::optional<std::string> cache_directory;  // none: DefaultCacheDirectory(); empty: no cache
   uint64_t cache_bytes = uint64_t{1} << 30;
   std::chrono::milliseconds compile_deadline{10000};
-  int cpu_threads = 0;               // kCpu: workers that run blocks; 0: one a processor
+  int cpu_threads = 0;                 // kCpu: workers that run blocks; 0: one a processor
   bool allow_prebuilt_cubins = false;  // run code that a bundle brings: only for bundles that the host trusts
   Hooks hooks;
 };

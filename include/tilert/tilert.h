@@ -2,15 +2,16 @@
  *
  *   const tilert_api* api = tilert_get_api(TILERT_API_VERSION);
  *
- * Conventions. Functions return NULL or an error that the caller releases; on an error, outputs are cleared. Release functions take NULL.
- * Strings are UTF-8 and NUL-terminated. Nothing throws, exits, prints or creates a CUDA context. No function needs tilert to be
- * initialised, and the library may be unloaded when all objects are released.
+ * Conventions. Functions return NULL or an error that the caller releases; on an error, outputs are cleared. Release functions
+ * take NULL. Strings are UTF-8 and NUL-terminated. Nothing throws, exits, prints or creates a CUDA context. No function needs
+ * tilert to be initialised, and the library may be unloaded when all objects are released.
  *
  * Contexts. A CUDA runtime belongs to the context that is current when it is created; prepare and launch must be called with that
  * context current, on any thread. Streams are the caller's.
  *
- * Threads. Statuses, bundles and runtimes are immutable and may be used from any thread. A kernel may be prepared and launched from any number
- * of threads at once. An object may be released while others still use objects made from it, but not while it is itself in use.
+ * Threads. Statuses, bundles and runtimes are immutable and may be used from any thread. A kernel may be prepared and launched
+ * from any number of threads at once. An object may be released while others still use objects made from it, but not while it is
+ * itself in use.
  *
  * docs/embedding.md walks through an example; tilert.hpp wraps all this for C++17.
  */
@@ -49,7 +50,8 @@ typedef struct tilert_api {
   tilert_status* (*runtime_get_info)(tilert_runtime* runtime, tilert_runtime_info* info);
 
   /* ---- bundles. Needs no runtime: a bundle may serve several.
-   * open_memory: `data` at any alignment, e.g. inside a mapped model file; copied if `copy` is set, else it must outlive bundle and kernels. */
+   * open_memory: `data` at any alignment, e.g. inside a mapped model file; copied if `copy` is set, else it must outlive bundle
+   * and kernels. */
   tilert_status* (*bundle_open_memory)(const void* data, size_t size, int copy, tilert_bundle** bundle);
   tilert_status* (*bundle_open_file)(const char* path, tilert_bundle** bundle);
   void (*bundle_release)(tilert_bundle* bundle);
@@ -59,17 +61,20 @@ typedef struct tilert_api {
   tilert_status* (*bundle_get_param)(const tilert_bundle* bundle, const char* entry, size_t index, tilert_param_info* info);
 
   /* ---- kernels. create verifies and specialises the program, and compiles nothing. */
-  tilert_status* (*kernel_create)(tilert_runtime* runtime, tilert_bundle* bundle, const tilert_kernel_spec* spec, tilert_kernel** kernel);
+  tilert_status* (*kernel_create)(tilert_runtime* runtime, tilert_bundle* bundle, const tilert_kernel_spec* spec,
+                                  tilert_kernel** kernel);
   void (*kernel_release)(tilert_kernel* kernel);
   /* What prepare would have to do. If the kernel is unsupported, `reason` (capacity `reason_size`, may be NULL) says why. */
   tilert_status* (*kernel_query)(tilert_kernel* kernel, tilert_readiness* readiness, char* reason, size_t reason_size);
-  /* Compiles or finds the code and loads it, so that launches do neither. Call it before a graph capture begins, and not during one. */
+  /* Compiles or finds the code and loads it, so that launches do neither. Call it before a graph capture begins, and not during
+   * one. */
   tilert_status* (*kernel_prepare)(tilert_kernel* kernel, tilert_prepare_mode mode);
-  /* Bytes that launch.workspace must have for these arguments; data pointers are not looked at. Depends on shapes and scalars only. */
+  /* Bytes that launch.workspace must have for these arguments; data pointers are not looked at. Depends on shapes and scalars
+   * only. */
   tilert_status* (*kernel_workspace_size)(tilert_kernel* kernel, const tilert_arg* args, size_t arg_count, uint64_t* bytes);
-  /* Checks the arguments and queues the work on the stream. Takes no lock, allocates and loads nothing once prepare has returned. An unprepared
-   * kernel is prepared first, unless the stream is capturing: then FAILED_PRECONDITION, and the capture stays valid.
-   * On the CPU device the work is done when launch returns. */
+  /* Checks the arguments and queues the work on the stream. Takes no lock, allocates and loads nothing once prepare has returned.
+   * An unprepared kernel is prepared first, unless the stream is capturing: then FAILED_PRECONDITION, and the capture stays
+   * valid. On the CPU device the work is done when launch returns. */
   tilert_status* (*kernel_launch)(tilert_kernel* kernel, const tilert_launch* launch);
 } tilert_api;
 

@@ -217,7 +217,8 @@ class Kernel : public Handle<tilert_kernel, &tilert_api::kernel_release> {
   }
   Result<uint64_t> WorkspaceSize(std::initializer_list<Arg> args) const {
     uint64_t bytes = 0;
-    Status status = WithArgs(args, [&](const tilert_arg* c) { return Api().kernel_workspace_size(get(), c, args.size(), &bytes); });
+    Status status =
+        WithArgs(args, [&](const tilert_arg* c) { return Api().kernel_workspace_size(get(), c, args.size(), &bytes); });
     if (!status.ok()) return status;
     return bytes;
   }

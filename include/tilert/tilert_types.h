@@ -25,10 +25,10 @@ typedef enum tilert_code {
   TILERT_UNAVAILABLE = 5,         /* the driver or the GPU does not answer */
   TILERT_UNIMPLEMENTED = 6,       /* not supported here: GPU, driver or bundle version */
   TILERT_DEADLINE_EXCEEDED = 7,
-  TILERT_ABORTED = 8,             /* an earlier kernel failed and the context is lost */
+  TILERT_ABORTED = 8, /* an earlier kernel failed and the context is lost */
   TILERT_PERMISSION_DENIED = 9,
   TILERT_DATA_LOSS = 10,
-  TILERT_INTERNAL = 11            /* a defect of tilert */
+  TILERT_INTERNAL = 11 /* a defect of tilert */
 } tilert_code;
 
 typedef enum tilert_dtype {
@@ -54,15 +54,17 @@ typedef enum tilert_log_level { TILERT_LOG_INFO = 0, TILERT_LOG_WARNING = 1, TIL
 typedef enum tilert_arg_kind { TILERT_TENSOR = 0, TILERT_INTEGER = 1, TILERT_REAL = 2 } tilert_arg_kind;
 typedef enum tilert_access { TILERT_IN = 1, TILERT_OUT = 2, TILERT_INOUT = 3 } tilert_access;
 
-/* What the host does for tilert. All members may be NULL. They may be called from any thread, also after the call that received them,
- * until the last object made from the runtime is released; they must not throw, and not call back into tilert unless said. */
+/* What the host does for tilert. All members may be NULL. They may be called from any thread, also after the call that received
+ * them, until the last object made from the runtime is released; they must not throw, and not call back into tilert unless said.
+ */
 typedef struct tilert_hooks {
   void* user; /* passed to each */
   void (*log)(void* user, tilert_log_level level, const char* file, int line, const char* message);
-  /* Runs task(argument) soon on another thread. Without it, parallel compiles and asynchronous preparation start short-lived threads. */
+  /* Runs task(argument) soon on another thread. Without it, parallel compiles and asynchronous preparation start short-lived
+   * threads. */
   void (*submit)(void* user, void (*task)(void* argument), void* argument);
-  /* Workspaces for launches that bring none: `bytes` of device memory, 256-byte aligned, usable in stream order; NULL when there is none.
-   * Freed in stream order right after the launch was queued. Without them such a launch is an error. */
+  /* Workspaces for launches that bring none: `bytes` of device memory, 256-byte aligned, usable in stream order; NULL when there
+   * is none. Freed in stream order right after the launch was queued. Without them such a launch is an error. */
   void* (*allocate)(void* user, uint64_t bytes, void* stream);
   void (*release)(void* user, void* memory, uint64_t bytes, void* stream);
 } tilert_hooks;
@@ -70,9 +72,9 @@ typedef struct tilert_hooks {
 typedef struct tilert_runtime_options {
   size_t struct_size; /* sizeof(tilert_runtime_options) */
   tilert_device device;
-  const char* family;          /* lowering: NULL or "auto", "ampere", "hopper" */
-  const char* cache_directory; /* absolute; NULL: $TILERT_CACHE_DIR, $XDG_CACHE_HOME/tilert or ~/.cache/tilert; "": no cache */
-  uint64_t cache_bytes;        /* 0: 1 GiB */
+  const char* family;           /* lowering: NULL or "auto", "ampere", "hopper" */
+  const char* cache_directory;  /* absolute; NULL: $TILERT_CACHE_DIR, $XDG_CACHE_HOME/tilert or ~/.cache/tilert; "": no cache */
+  uint64_t cache_bytes;         /* 0: 1 GiB */
   uint32_t compile_deadline_ms; /* 0: 10 s */
   int32_t cpu_threads;          /* CPU device; 0: one a processor */
   int32_t allow_prebuilt;       /* non-zero: run machine code that a bundle brings. Only for bundles that you trust. */
@@ -83,8 +85,8 @@ typedef struct tilert_runtime_options {
 typedef struct tilert_runtime_info {
   size_t struct_size;
   const char* device_name;
-  const char* arch;   /* what kernels are compiled for, e.g. "sm_90a"; "" on the CPU */
-  const char* family; /* "ampere", "hopper"; "" on the CPU */
+  const char* arch;           /* what kernels are compiled for, e.g. "sm_90a"; "" on the CPU */
+  const char* family;         /* "ampere", "hopper"; "" on the CPU */
   int32_t compute_capability; /* major * 10 + minor */
   int32_t sm_count;
   int32_t driver_version; /* 1000 * major + 10 * minor */
@@ -101,12 +103,12 @@ typedef struct tilert_binding {
 
 typedef struct tilert_kernel_spec {
   size_t struct_size;
-  const char* entry;                /* name of the program in the bundle */
-  const tilert_binding* constants;  /* others take the bundle's choice for this GPU, or their default */
+  const char* entry;               /* name of the program in the bundle */
+  const tilert_binding* constants; /* others take the bundle's choice for this GPU, or their default */
   size_t constant_count;
   const tilert_binding* fixed_dims; /* dims known now: compiled in. The rest come from the arguments of each launch. */
   size_t fixed_dim_count;
-  int32_t general_only;             /* non-zero: leave out the variant for aligned tensors: faster to compile, slower to run */
+  int32_t general_only; /* non-zero: leave out the variant for aligned tensors: faster to compile, slower to run */
 } tilert_kernel_spec;
 
 /* One parameter of an entry. Strings live as long as the bundle. */
@@ -140,9 +142,9 @@ typedef struct tilert_arg {
   const int64_t* shape;   /* elements, `rank` of them */
   const int64_t* strides; /* elements; NULL: contiguous, last dimension fastest */
   uint32_t rank;
-  uint32_t reserved;      /* 0 */
-  int64_t integer;        /* TILERT_INTEGER */
-  double real;            /* TILERT_REAL */
+  uint32_t reserved; /* 0 */
+  int64_t integer;   /* TILERT_INTEGER */
+  double real;       /* TILERT_REAL */
 } tilert_arg;
 
 typedef struct tilert_launch {

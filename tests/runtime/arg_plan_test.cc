@@ -87,19 +87,70 @@ TEST_F(ArgPlanTest, BindsDimsScalarsAndWorkspaces) {
 
 TEST_F(ArgPlanTest, EachMistakeIsRefusedWithItsName) {
   const auto contains = [](const std::string& text, const char* part) { return absl::StrContains(text, part); };
-  { Args a(5, 7, 16, 9); a.shapes[0] = {5, 24}; EXPECT_PRED2(contains, Refusal(a), "'B'"); }
-  { Args a(5, 7, 16, 9); a.shapes[2] = {5, 8}; EXPECT_PRED2(contains, Refusal(a), "'C'"); }
-  { Args a(5, 7, 16, 9); a.shapes[3] = {5}; EXPECT_PRED2(contains, Refusal(a), "'Rows'"); }
-  { Args a(5, 7, 12, 9); EXPECT_PRED2(contains, Refusal(a), "assumption"); }
-  { Args a(5, 7, 16, 9); a.strides[2] = {8, 1}; EXPECT_PRED2(contains, Refusal(a), "stride"); }
-  { Args a(5, 7, 16, 9); a.strides[1] = {9, 2}; EXPECT_PRED2(contains, Refusal(a), "stride"); }
-  { Args a(5, 7, 16, 9); a.offsets[2] += 2; EXPECT_PRED2(contains, Refusal(a), "align"); }
-  { Args a(5, 7, 16, 9); a.shapes[0] = {-5, 16}; EXPECT_PRED2(contains, Refusal(a), "negative"); }
-  { Args a(5, 7, 16, 9); a.shapes[0] = {5, 16, 1}; EXPECT_PRED2(contains, Refusal(a), "dimensions"); }
-  { Args a(5, 7, 16, 9); a.scalars[1] = ScalarArg::Int(int64_t{1} << 40, DType::kInt64); EXPECT_PRED2(contains, Refusal(a), "'count'"); }
-  { Args a(5, 7, 16, 9); a.scalars.pop_back(); EXPECT_PRED2(contains, Refusal(a), "scalars"); }
-  { Args a(5, 7, 16, 9); a.workspace += 16; EXPECT_PRED2(contains, Refusal(a), "workspace"); }
-  { Args a(5, 7, 16, 9); a.workspace = nullptr; EXPECT_PRED2(contains, Refusal(a), "512 bytes"); }
+  {
+    Args a(5, 7, 16, 9);
+    a.shapes[0] = {5, 24};
+    EXPECT_PRED2(contains, Refusal(a), "'B'");
+  }
+  {
+    Args a(5, 7, 16, 9);
+    a.shapes[2] = {5, 8};
+    EXPECT_PRED2(contains, Refusal(a), "'C'");
+  }
+  {
+    Args a(5, 7, 16, 9);
+    a.shapes[3] = {5};
+    EXPECT_PRED2(contains, Refusal(a), "'Rows'");
+  }
+  {
+    Args a(5, 7, 12, 9);
+    EXPECT_PRED2(contains, Refusal(a), "assumption");
+  }
+  {
+    Args a(5, 7, 16, 9);
+    a.strides[2] = {8, 1};
+    EXPECT_PRED2(contains, Refusal(a), "stride");
+  }
+  {
+    Args a(5, 7, 16, 9);
+    a.strides[1] = {9, 2};
+    EXPECT_PRED2(contains, Refusal(a), "stride");
+  }
+  {
+    Args a(5, 7, 16, 9);
+    a.offsets[2] += 2;
+    EXPECT_PRED2(contains, Refusal(a), "align");
+  }
+  {
+    Args a(5, 7, 16, 9);
+    a.shapes[0] = {-5, 16};
+    EXPECT_PRED2(contains, Refusal(a), "negative");
+  }
+  {
+    Args a(5, 7, 16, 9);
+    a.shapes[0] = {5, 16, 1};
+    EXPECT_PRED2(contains, Refusal(a), "dimensions");
+  }
+  {
+    Args a(5, 7, 16, 9);
+    a.scalars[1] = ScalarArg::Int(int64_t{1} << 40, DType::kInt64);
+    EXPECT_PRED2(contains, Refusal(a), "'count'");
+  }
+  {
+    Args a(5, 7, 16, 9);
+    a.scalars.pop_back();
+    EXPECT_PRED2(contains, Refusal(a), "scalars");
+  }
+  {
+    Args a(5, 7, 16, 9);
+    a.workspace += 16;
+    EXPECT_PRED2(contains, Refusal(a), "workspace");
+  }
+  {
+    Args a(5, 7, 16, 9);
+    a.workspace = nullptr;
+    EXPECT_PRED2(contains, Refusal(a), "512 bytes");
+  }
   Args args(5, 7, 16, 9);
   LaunchValues values(plan_);
   EXPECT_EQ(Bind(args, values, 511).code(), absl::StatusCode::kInvalidArgument);
@@ -150,11 +201,30 @@ TEST_F(ArgPlanTest, GuardOfTheFastClass) {
     EXPECT_TRUE(status.ok()) << status;
     return ArgPlan::Satisfies(plan_.MakeGuard(fast), values);
   };
-  { Args a(5, 8, 16, 8); EXPECT_TRUE(satisfied(a)); }
-  { Args a(5, 8, 16, 12); EXPECT_FALSE(satisfied(a)) << "rows of B are 24 bytes apart"; }
-  { Args a(5, 7, 16, 8); EXPECT_FALSE(satisfied(a)) << "rows of C are 28 bytes apart"; }
-  { Args a(5, 8, 16, 8); a.offsets[0] += 2; EXPECT_FALSE(satisfied(a)) << "A is not aligned"; }
-  { Args a(5, 8, 16, 8); fast.dim_divisor[0] = 5; EXPECT_TRUE(satisfied(a)); fast.dim_divisor[0] = 2; EXPECT_FALSE(satisfied(a)); }
+  {
+    Args a(5, 8, 16, 8);
+    EXPECT_TRUE(satisfied(a));
+  }
+  {
+    Args a(5, 8, 16, 12);
+    EXPECT_FALSE(satisfied(a)) << "rows of B are 24 bytes apart";
+  }
+  {
+    Args a(5, 7, 16, 8);
+    EXPECT_FALSE(satisfied(a)) << "rows of C are 28 bytes apart";
+  }
+  {
+    Args a(5, 8, 16, 8);
+    a.offsets[0] += 2;
+    EXPECT_FALSE(satisfied(a)) << "A is not aligned";
+  }
+  {
+    Args a(5, 8, 16, 8);
+    fast.dim_divisor[0] = 5;
+    EXPECT_TRUE(satisfied(a));
+    fast.dim_divisor[0] = 2;
+    EXPECT_FALSE(satisfied(a));
+  }
   fast.dim_divisor[0] = 1;
   fast.alignment.assign(6, 1);
   Args huge(5, 0, int64_t{1} << 30, 8);
@@ -197,10 +267,18 @@ TEST_F(ArgPlanTest, AgreesWithBindArgs) {
     for (uint64_t spoils = pick(3); spoils > 0; --spoils) {
       const size_t t = pick(4);
       switch (pick(4)) {
-        case 0: args.shapes[t][pick(args.shapes[t].size())] = kOdd[pick(std::size(kOdd))]; break;
-        case 1: args.strides[t].assign(args.shapes[t].size(), kOdd[pick(std::size(kOdd))]); break;
-        case 2: args.offsets[t] += pick(8); break;
-        case 3: args.scalars[1] = ScalarArg::Int(kOdd[pick(std::size(kOdd))], pick(2) ? DType::kInt64 : DType::kInt32); break;
+        case 0:
+          args.shapes[t][pick(args.shapes[t].size())] = kOdd[pick(std::size(kOdd))];
+          break;
+        case 1:
+          args.strides[t].assign(args.shapes[t].size(), kOdd[pick(std::size(kOdd))]);
+          break;
+        case 2:
+          args.offsets[t] += pick(8);
+          break;
+        case 3:
+          args.scalars[1] = ScalarArg::Int(kOdd[pick(std::size(kOdd))], pick(2) ? DType::kInt64 : DType::kInt32);
+          break;
       }
     }
     BoundArgs bound;
@@ -215,7 +293,8 @@ TEST_F(ArgPlanTest, AgreesWithBindArgs) {
       continue;
     }
     if (!status.ok()) {
-      EXPECT_TRUE(absl::StrContains(status.message(), "overlaps") || absl::StrContains(status.message(), "buffer 'partial'")) << status;
+      EXPECT_TRUE(absl::StrContains(status.message(), "overlaps") || absl::StrContains(status.message(), "buffer 'partial'"))
+          << status;
       continue;
     }
     ++accepted;

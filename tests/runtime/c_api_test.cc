@@ -37,7 +37,8 @@ TEST(CApi, TableAndVersions) {
   EXPECT_EQ(api().bundle_entry_name(nullptr, 0), nullptr);
   // No member of the table is null.
   const auto* words = reinterpret_cast<const void* const*>(&api().library_version);
-  for (size_t i = 0; i < (sizeof(tilert_api) - offsetof(tilert_api, library_version)) / sizeof(void*); ++i) EXPECT_NE(words[i], nullptr) << i;
+  for (size_t i = 0; i < (sizeof(tilert_api) - offsetof(tilert_api, library_version)) / sizeof(void*); ++i)
+    EXPECT_NE(words[i], nullptr) << i;
 }
 
 TEST(CApi, NullsAreErrorsNotCrashes) {
@@ -111,9 +112,11 @@ TEST(CApi, BundlesFromMemoryAtAnyAlignmentAndFromFiles) {
   std::string mapped(bytes.size() + 16, 'x');
   for (size_t offset = 0; offset < 9; ++offset) {
     std::memcpy(mapped.data() + offset, bytes.data(), bytes.size());
-    for (const bool copy : {false, true}) EXPECT_TRUE(tilert::Bundle::OpenMemory(mapped.data() + offset, bytes.size(), copy).ok());
+    for (const bool copy : {false, true})
+      EXPECT_TRUE(tilert::Bundle::OpenMemory(mapped.data() + offset, bytes.size(), copy).ok());
   }
-  for (size_t size = 0; size < bytes.size(); size += 1 + size / 20) EXPECT_FALSE(tilert::Bundle::OpenMemory(bytes.data(), size).ok()) << size;
+  for (size_t size = 0; size < bytes.size(); size += 1 + size / 20)
+    EXPECT_FALSE(tilert::Bundle::OpenMemory(bytes.data(), size).ok()) << size;
   char path[] = "/tmp/tilert_bundle_XXXXXX";
   close(mkstemp(path));
   std::ofstream(path, std::ios::binary) << bytes;
@@ -136,29 +139,40 @@ TEST(CApi, CpuDeviceComputes) {
   EXPECT_TRUE(kernel->Prepare().ok());
   std::vector<float> x(1000), y(1000, -1.0f);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
-  auto status = kernel->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {1000}), tilert::Tensor(y.data(), TILERT_FLOAT32, {1000}),
-                                         tilert::Real(0.25)});
+  auto status = kernel->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {1000}),
+                                         tilert::Tensor(y.data(), TILERT_FLOAT32, {1000}), tilert::Real(0.25)});
   ASSERT_TRUE(status.ok()) << status.message();
   for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(y[i], x[i] * 0.25f) << i;
 
-  status = kernel->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {1000}), tilert::Tensor(y.data(), TILERT_FLOAT32, {999}),
-                                    tilert::Real(0.25)});
+  status = kernel->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {1000}),
+                                    tilert::Tensor(y.data(), TILERT_FLOAT32, {999}), tilert::Real(0.25)});
   EXPECT_EQ(status.code(), TILERT_INVALID_ARGUMENT);
   EXPECT_NE(std::strstr(status.message(), "'Y'"), nullptr) << status.message();
   EXPECT_FALSE(kernel->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {1000})}).ok()) << "too few arguments";
-  EXPECT_FALSE(kernel->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {1000}), tilert::Real(1),
-                                        tilert::Tensor(y.data(), TILERT_FLOAT32, {1000})}).ok()) << "wrong kinds";
-  EXPECT_FALSE(kernel->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {1000}), tilert::Tensor(x.data(), TILERT_FLOAT32, {1000}),
-                                        tilert::Real(1)}).ok()) << "output over input";
-  EXPECT_TRUE(kernel->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {10}), tilert::Tensor(y.data(), TILERT_FLOAT32, {10}),
-                                       tilert::Integer(2)}).ok()) << "an integer for a float";
+  EXPECT_FALSE(kernel
+                   ->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {1000}), tilert::Real(1),
+                                      tilert::Tensor(y.data(), TILERT_FLOAT32, {1000})})
+                   .ok())
+      << "wrong kinds";
+  EXPECT_FALSE(kernel
+                   ->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {1000}),
+                                      tilert::Tensor(x.data(), TILERT_FLOAT32, {1000}), tilert::Real(1)})
+                   .ok())
+      << "output over input";
+  EXPECT_TRUE(kernel
+                  ->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {10}),
+                                     tilert::Tensor(y.data(), TILERT_FLOAT32, {10}), tilert::Integer(2)})
+                  .ok())
+      << "an integer for a float";
   EXPECT_EQ(y[3], 6.0f);
   EXPECT_EQ(tilert::Kernel::Create(*runtime, *bundle, {"scale", {{"nothing", 1}}}).status().code(), TILERT_INVALID_ARGUMENT);
   EXPECT_EQ(tilert::Kernel::Create(*runtime, *bundle, {"absent"}).status().code(), TILERT_NOT_FOUND);
   const auto fixed = tilert::Kernel::Create(*runtime, *bundle, {"scale", {}, {{"N", 10}}});
   ASSERT_TRUE(fixed.ok()) << fixed.status().message();
-  EXPECT_FALSE(fixed->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {11}), tilert::Tensor(y.data(), TILERT_FLOAT32, {11}),
-                                       tilert::Real(1)}).ok());
+  EXPECT_FALSE(fixed
+                   ->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {11}),
+                                      tilert::Tensor(y.data(), TILERT_FLOAT32, {11}), tilert::Real(1)})
+                   .ok());
 }
 
 TEST(CApi, ObjectsMayBeReleasedInAnyOrder) {
@@ -170,7 +184,9 @@ TEST(CApi, ObjectsMayBeReleasedInAnyOrder) {
   }();
   ASSERT_TRUE(kernel.ok());
   float x[4] = {1, 2, 3, 4}, y[4] = {};
-  EXPECT_TRUE(kernel->Launch(nullptr, {tilert::Tensor(x, TILERT_FLOAT32, {4}), tilert::Tensor(y, TILERT_FLOAT32, {4}), tilert::Real(2)}).ok());
+  EXPECT_TRUE(
+      kernel->Launch(nullptr, {tilert::Tensor(x, TILERT_FLOAT32, {4}), tilert::Tensor(y, TILERT_FLOAT32, {4}), tilert::Real(2)})
+          .ok());
   EXPECT_EQ(y[3], 8.0f);
 }
 
@@ -242,11 +258,13 @@ TEST_F(CApiOnFakeCuda, PrepareLaunchAndWorkspace) {
   const auto size = kernel->WorkspaceSize({tilert::Tensor(x, TILERT_FLOAT32, {2, 3}), tilert::Tensor(y, TILERT_FLOAT32, {3})});
   ASSERT_TRUE(size.ok()) << size.status().message();
   EXPECT_EQ(*size, 256u);
-  const auto launched = kernel->Launch(nullptr, {tilert::Tensor(x, TILERT_FLOAT32, {2, 3}), tilert::Tensor(y, TILERT_FLOAT32, {3})}, workspace, *size);
+  const auto launched = kernel->Launch(
+      nullptr, {tilert::Tensor(x, TILERT_FLOAT32, {2, 3}), tilert::Tensor(y, TILERT_FLOAT32, {3})}, workspace, *size);
   EXPECT_TRUE(launched.ok()) << launched.message();
   EXPECT_EQ(fake_->Launches().size(), 2u);
   fake_->Fail("cuLaunchKernel", 719);
-  const auto lost = kernel->Launch(nullptr, {tilert::Tensor(x, TILERT_FLOAT32, {2, 3}), tilert::Tensor(y, TILERT_FLOAT32, {3})}, workspace, *size);
+  const auto lost = kernel->Launch(nullptr, {tilert::Tensor(x, TILERT_FLOAT32, {2, 3}), tilert::Tensor(y, TILERT_FLOAT32, {3})},
+                                   workspace, *size);
   EXPECT_EQ(lost.code(), TILERT_ABORTED);
 }
 

@@ -23,7 +23,8 @@ int main(int argc, char** argv) {
     return *found == expected ? 0 : 1;
   }
   absl::Status published;
-  const auto entry = cache.FindOrBuild("key", [&] { return expected; }, &published);
+  const auto entry = cache.FindOrBuild(
+      "key", [&] { return expected; }, &published);
   if (!entry.ok() || !(*entry == expected)) return 1;
   // What the cache holds now is either right or absent.
   const auto again = cache.Find("key");

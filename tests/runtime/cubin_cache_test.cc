@@ -130,7 +130,11 @@ TEST_F(CubinCacheTest, StrangeThingsInPlaceOfAnEntry) {
   const auto expect_heals = [&](const std::string& what) {
     EXPECT_FALSE(cache.Find("k").has_value()) << what;
     absl::Status published;
-    EXPECT_TRUE(cache.FindOrBuild("k", [&] { return entry; }, &published).ok()) << what;
+    EXPECT_TRUE(cache
+                    .FindOrBuild(
+                        "k", [&] { return entry; }, &published)
+                    .ok())
+        << what;
     EXPECT_TRUE(published.ok()) << what << ": " << published;
     EXPECT_EQ(cache.Find("k"), entry) << what;
     fs::remove(EntryPath("k"));
@@ -355,21 +359,32 @@ TEST_F(CubinCacheTest, FullAndReadOnlyDisksCostTimeOnly) {
     CubinCache cache(Options());
     absl::Status published;
     const CacheEntry big = MakeEntry(1, 200000);
-    EXPECT_EQ(cache.FindOrBuild("big", [&] { return big; }, &published).value(), big);
+    EXPECT_EQ(cache
+                  .FindOrBuild(
+                      "big", [&] { return big; }, &published)
+                  .value(),
+              big);
     EXPECT_EQ(published.code(), absl::StatusCode::kResourceExhausted) << published;
     EXPECT_FALSE(cache.Find("big").has_value());
     EXPECT_EQ(TemporaryFiles(), 0u) << "the partial file must be gone";
     EXPECT_TRUE(cache.Publish("small", MakeEntry(2)).ok());
     ASSERT_EQ(mount("none", directory_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=64k"), 0);
     EXPECT_TRUE(cache.Find("small").has_value());
-    EXPECT_EQ(cache.FindOrBuild("new", [&] { return big; }, &published).value(), big);
+    EXPECT_EQ(cache
+                  .FindOrBuild(
+                      "new", [&] { return big; }, &published)
+                  .value(),
+              big);
     EXPECT_EQ(published.code(), absl::StatusCode::kPermissionDenied) << published;
   }
   umount2(directory_.c_str(), MNT_DETACH);
 }
 
 TEST_F(CubinCacheTest, DirectoryFromTheEnvironment) {
-  const auto keep = [](const char* name) { const char* v = getenv(name); return std::make_pair(v != nullptr, std::string(v ? v : "")); };
+  const auto keep = [](const char* name) {
+    const char* v = getenv(name);
+    return std::make_pair(v != nullptr, std::string(v ? v : ""));
+  };
   const auto old_home = keep("HOME"), old_xdg = keep("XDG_CACHE_HOME"), old_own = keep("TILERT_CACHE_DIR");
   setenv("TILERT_CACHE_DIR", "/a", 1), setenv("XDG_CACHE_HOME", "/b", 1), setenv("HOME", "/c", 1);
   EXPECT_EQ(DefaultCacheDirectory(), "/a");
@@ -381,7 +396,9 @@ TEST_F(CubinCacheTest, DirectoryFromTheEnvironment) {
   EXPECT_EQ(DefaultCacheDirectory(), "/c/.cache/tilert");
   unsetenv("HOME");
   EXPECT_EQ(DefaultCacheDirectory().rfind('/', 0), 0u) << "falls back to the passwd entry";
-  const auto restore = [](const char* name, const auto& old) { old.first ? setenv(name, old.second.c_str(), 1) : unsetenv(name); };
+  const auto restore = [](const char* name, const auto& old) {
+    old.first ? setenv(name, old.second.c_str(), 1) : unsetenv(name);
+  };
   restore("HOME", old_home), restore("XDG_CACHE_HOME", old_xdg), restore("TILERT_CACHE_DIR", old_own);
 }
 

@@ -22,20 +22,29 @@ struct Subject {
     const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     if (depth == 0 || pick(6) == 0) {
       switch (pick(5)) {
-        case 0: return arena.Int(static_cast<int64_t>(random()) - 2000000000);
-        case 1: return arena.Leaf(ExprOp::kScalar, 0, DType::kInt32);
-        case 2: return arena.Leaf(ExprOp::kConstant, 0, DType::kIndex);
-        default: return arena.Leaf(ExprOp::kDim, pick(3), DType::kIndex);
+        case 0:
+          return arena.Int(static_cast<int64_t>(random()) - 2000000000);
+        case 1:
+          return arena.Leaf(ExprOp::kScalar, 0, DType::kInt32);
+        case 2:
+          return arena.Leaf(ExprOp::kConstant, 0, DType::kIndex);
+        default:
+          return arena.Leaf(ExprOp::kDim, pick(3), DType::kIndex);
       }
     }
     const Expr a = Random(depth - 1), b = Random(depth - 1);
-    static constexpr ExprOp kOps[] = {ExprOp::kAdd, ExprOp::kSub, ExprOp::kMul, ExprOp::kFloorDiv, ExprOp::kFloorMod, ExprOp::kMin,
-                                      ExprOp::kMax, ExprOp::kLt,  ExprOp::kEq,  ExprOp::kShr,      ExprOp::kBitXor};
+    static constexpr ExprOp kOps[] = {ExprOp::kAdd,      ExprOp::kSub, ExprOp::kMul,   ExprOp::kFloorDiv,
+                                      ExprOp::kFloorMod, ExprOp::kMin, ExprOp::kMax,   ExprOp::kLt,
+                                      ExprOp::kEq,       ExprOp::kShr, ExprOp::kBitXor};
     switch (pick(13)) {
-      case 0: return arena.Make(ExprOp::kSelect, DType::kIndex, {arena.Binary(ExprOp::kLe, a, b), a, b});
-      case 1: return arena.Cast(a, DType::kInt16);
-      case 2: return arena.Unary(ExprOp::kNeg, a);
-      default: return arena.Binary(kOps[pick(11)], a, b);
+      case 0:
+        return arena.Make(ExprOp::kSelect, DType::kIndex, {arena.Binary(ExprOp::kLe, a, b), a, b});
+      case 1:
+        return arena.Cast(a, DType::kInt16);
+      case 2:
+        return arena.Unary(ExprOp::kNeg, a);
+      default:
+        return arena.Binary(kOps[pick(11)], a, b);
     }
   }
   Program program;

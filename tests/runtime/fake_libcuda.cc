@@ -8,13 +8,24 @@
 namespace tilert {
 namespace cuda {
 
-struct ContextHandle { int device = 0; };
-struct StreamHandle { bool capturing = false, broken = false; };
+struct ContextHandle {
+  int device = 0;
+};
+struct StreamHandle {
+  bool capturing = false, broken = false;
+};
 struct EventHandle {};
 struct GraphHandle {};
 struct GraphExecHandle {};
-struct LibraryHandle { std::string image; };
-struct FunctionHandle { std::string name; const void* owner; bool loaded = false; int max_dynamic = 49152; };
+struct LibraryHandle {
+  std::string image;
+};
+struct FunctionHandle {
+  std::string name;
+  const void* owner;
+  bool loaded = false;
+  int max_dynamic = 49152;
+};
 
 }  // namespace cuda
 
@@ -37,7 +48,10 @@ using namespace cuda;
 
 namespace {
 
-struct Script { int result, skip; bool forever; };
+struct Script {
+  int result, skip;
+  bool forever;
+};
 
 thread_local Context current_context = nullptr;
 
@@ -127,9 +141,9 @@ State& GetState() {
   return *state;
 }
 
-#define ENTER(symbol)                                         \
-  State& state = GetState();                                  \
-  (void)state;                                                \
+#define ENTER(symbol)        \
+  State& state = GetState(); \
+  (void)state;               \
   if (const Result scripted = state.Enter(symbol)) return scripted
 
 #define ENTER_WITH_CONTEXT(symbol) \
@@ -140,8 +154,12 @@ State& GetState() {
 Result LoadImage(LibraryHandle** out, const void* data) {
   State& state = GetState();
   const char* bytes = static_cast<const char*>(data);
-  const bool elf = std::memcmp(bytes, "\x7f" "ELF", 4) == 0;
-  if (!elf && std::memchr(bytes, '.', 3) == nullptr && std::memchr(bytes, '/', 3) == nullptr && bytes[0] != '\n') return kInvalidImage;
+  const bool elf = std::memcmp(bytes,
+                               "\x7f"
+                               "ELF",
+                               4) == 0;
+  if (!elf && std::memchr(bytes, '.', 3) == nullptr && std::memchr(bytes, '/', 3) == nullptr && bytes[0] != '\n')
+    return kInvalidImage;
   const std::lock_guard<std::mutex> lock(state.mutex);
   if (const Result result = state.Loading()) return result;
   auto* image = new LibraryHandle;
@@ -178,7 +196,8 @@ FunctionHandle* Alive(Function handle) {
   return nullptr;
 }
 
-Result Launch(Function handle, unsigned gx, unsigned gy, unsigned gz, unsigned threads, unsigned shared, Stream stream, void** params) {
+Result Launch(Function handle, unsigned gx, unsigned gy, unsigned gz, unsigned threads, unsigned shared, Stream stream,
+              void** params) {
   State& state = GetState();
   const std::lock_guard<std::mutex> lock(state.mutex);
   FunctionHandle* function = Alive(handle);
@@ -209,34 +228,88 @@ extern "C" __attribute__((visibility("default"))) FakeCuda* fake_cuda() { return
 
 extern "C" {
 
-Result fake_Init(unsigned) { ENTER("cuInit"); return kSuccess; }
-Result fake_DriverGetVersion(int* version) { ENTER("cuDriverGetVersion"); *version = 13000; return kSuccess; }
-Result fake_DeviceGetCount(int* count) { ENTER("cuDeviceGetCount"); *count = 1; return kSuccess; }
-Result fake_DeviceGet(Device* device, int index) { ENTER("cuDeviceGet"); *device = 0; return index == 0 ? kSuccess : kInvalidDevice; }
-Result fake_DeviceGetName(char* name, int size, Device) { ENTER("cuDeviceGetName"); strncpy(name, "Fake GPU", size); return kSuccess; }
+Result fake_Init(unsigned) {
+  ENTER("cuInit");
+  return kSuccess;
+}
+Result fake_DriverGetVersion(int* version) {
+  ENTER("cuDriverGetVersion");
+  *version = 13000;
+  return kSuccess;
+}
+Result fake_DeviceGetCount(int* count) {
+  ENTER("cuDeviceGetCount");
+  *count = 1;
+  return kSuccess;
+}
+Result fake_DeviceGet(Device* device, int index) {
+  ENTER("cuDeviceGet");
+  *device = 0;
+  return index == 0 ? kSuccess : kInvalidDevice;
+}
+Result fake_DeviceGetName(char* name, int size, Device) {
+  ENTER("cuDeviceGetName");
+  strncpy(name, "Fake GPU", size);
+  return kSuccess;
+}
 Result fake_DeviceGetAttribute(int* value, int attribute, Device) {
   ENTER("cuDeviceGetAttribute");
   switch (attribute) {
-    case kDeviceComputeCapabilityMajor: *value = state.major; break;
-    case kDeviceComputeCapabilityMinor: *value = state.minor; break;
-    case kDeviceMultiprocessorCount: *value = 108; break;
-    case kDeviceMaxSharedMemoryPerBlockOptin: *value = state.max_shared; break;
-    default: *value = 1024; break;
+    case kDeviceComputeCapabilityMajor:
+      *value = state.major;
+      break;
+    case kDeviceComputeCapabilityMinor:
+      *value = state.minor;
+      break;
+    case kDeviceMultiprocessorCount:
+      *value = 108;
+      break;
+    case kDeviceMaxSharedMemoryPerBlockOptin:
+      *value = state.max_shared;
+      break;
+    default:
+      *value = 1024;
+      break;
   }
   return kSuccess;
 }
-Result fake_CtxGetCurrent(Context* context) { ENTER("cuCtxGetCurrent"); *context = current_context; return kSuccess; }
-Result fake_CtxSetCurrent(Context context) { ENTER("cuCtxSetCurrent"); current_context = context; return kSuccess; }
-Result fake_CtxGetDevice(Device* device) { ENTER_WITH_CONTEXT("cuCtxGetDevice"); *device = 0; return kSuccess; }
-Result fake_CtxSynchronize() { ENTER_WITH_CONTEXT("cuCtxSynchronize"); return kSuccess; }
-Result fake_DevicePrimaryCtxRetain(Context* context, Device) { ENTER("cuDevicePrimaryCtxRetain"); *context = &state.context; return kSuccess; }
-Result fake_DevicePrimaryCtxRelease(Device) { ENTER("cuDevicePrimaryCtxRelease_v2"); return kSuccess; }
+Result fake_CtxGetCurrent(Context* context) {
+  ENTER("cuCtxGetCurrent");
+  *context = current_context;
+  return kSuccess;
+}
+Result fake_CtxSetCurrent(Context context) {
+  ENTER("cuCtxSetCurrent");
+  current_context = context;
+  return kSuccess;
+}
+Result fake_CtxGetDevice(Device* device) {
+  ENTER_WITH_CONTEXT("cuCtxGetDevice");
+  *device = 0;
+  return kSuccess;
+}
+Result fake_CtxSynchronize() {
+  ENTER_WITH_CONTEXT("cuCtxSynchronize");
+  return kSuccess;
+}
+Result fake_DevicePrimaryCtxRetain(Context* context, Device) {
+  ENTER("cuDevicePrimaryCtxRetain");
+  *context = &state.context;
+  return kSuccess;
+}
+Result fake_DevicePrimaryCtxRelease(Device) {
+  ENTER("cuDevicePrimaryCtxRelease_v2");
+  return kSuccess;
+}
 
 Result fake_LibraryLoadData(Library* library, const void* data, int*, void**, unsigned, int*, void**, unsigned) {
   ENTER("cuLibraryLoadData");
   return LoadImage(library, data);
 }
-Result fake_LibraryUnload(Library library) { ENTER("cuLibraryUnload"); return UnloadImage(library); }
+Result fake_LibraryUnload(Library library) {
+  ENTER("cuLibraryUnload");
+  return UnloadImage(library);
+}
 Result fake_LibraryGetKernel(Kernel* kernel, Library library, const char* name) {
   ENTER("cuLibraryGetKernel");
   return FindFunction(reinterpret_cast<FunctionHandle**>(kernel), library, name);
@@ -260,12 +333,19 @@ Result fake_ModuleLoadDataEx(Module* module, const void* data, unsigned, int*, v
   ENTER_WITH_CONTEXT("cuModuleLoadDataEx");
   return LoadImage(reinterpret_cast<LibraryHandle**>(module), data);
 }
-Result fake_ModuleUnload(Module module) { ENTER("cuModuleUnload"); return UnloadImage(reinterpret_cast<LibraryHandle*>(module)); }
+Result fake_ModuleUnload(Module module) {
+  ENTER("cuModuleUnload");
+  return UnloadImage(reinterpret_cast<LibraryHandle*>(module));
+}
 Result fake_ModuleGetFunction(Function* function, Module module, const char* name) {
   ENTER_WITH_CONTEXT("cuModuleGetFunction");
   return FindFunction(function, reinterpret_cast<LibraryHandle*>(module), name);
 }
-Result fake_FuncGetAttribute(int* value, int, Function) { ENTER("cuFuncGetAttribute"); *value = 0; return kSuccess; }
+Result fake_FuncGetAttribute(int* value, int, Function) {
+  ENTER("cuFuncGetAttribute");
+  *value = 0;
+  return kSuccess;
+}
 Result fake_FuncSetAttribute(Function handle, int attribute, int value) {
   ENTER("cuFuncSetAttribute");
   const std::lock_guard<std::mutex> lock(state.mutex);
@@ -276,13 +356,13 @@ Result fake_FuncSetAttribute(Function handle, int attribute, int value) {
   return kSuccess;
 }
 
-Result fake_LaunchKernel(Function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                         Stream stream, void** params, void**) {
+Result fake_LaunchKernel(Function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                         unsigned shared, Stream stream, void** params, void**) {
   ENTER_WITH_CONTEXT("cuLaunchKernel");
   return Launch(function, gx, gy, gz, bx * by * bz, shared, stream, params);
 }
-Result fake_LaunchCooperativeKernel(Function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                                    unsigned shared, Stream stream, void** params) {
+Result fake_LaunchCooperativeKernel(Function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                    unsigned bz, unsigned shared, Stream stream, void** params) {
   ENTER_WITH_CONTEXT("cuLaunchCooperativeKernel");
   return Launch(function, gx, gy, gz, bx * by * bz, shared, stream, params);
 }
@@ -296,9 +376,20 @@ Result fake_StreamIsCapturing(Stream stream, int* status) {
   *status = stream != nullptr && stream->capturing ? 1 : kCaptureStatusNone;
   return kSuccess;
 }
-Result fake_StreamCreate(Stream* stream, unsigned) { ENTER_WITH_CONTEXT("cuStreamCreate"); *stream = new StreamHandle; return kSuccess; }
-Result fake_StreamDestroy(Stream stream) { ENTER("cuStreamDestroy_v2"); delete stream; return kSuccess; }
-Result fake_StreamSynchronize(Stream) { ENTER_WITH_CONTEXT("cuStreamSynchronize"); return kSuccess; }
+Result fake_StreamCreate(Stream* stream, unsigned) {
+  ENTER_WITH_CONTEXT("cuStreamCreate");
+  *stream = new StreamHandle;
+  return kSuccess;
+}
+Result fake_StreamDestroy(Stream stream) {
+  ENTER("cuStreamDestroy_v2");
+  delete stream;
+  return kSuccess;
+}
+Result fake_StreamSynchronize(Stream) {
+  ENTER_WITH_CONTEXT("cuStreamSynchronize");
+  return kSuccess;
+}
 Result fake_StreamBeginCapture(Stream stream, int) {
   ENTER_WITH_CONTEXT("cuStreamBeginCapture_v2");
   const std::lock_guard<std::mutex> lock(state.mutex);
@@ -319,9 +410,20 @@ Result fake_GraphInstantiate(GraphExec* exec, Graph, unsigned long long) {
   *exec = new GraphExecHandle;
   return kSuccess;
 }
-Result fake_GraphLaunch(GraphExec, Stream) { ENTER_WITH_CONTEXT("cuGraphLaunch"); return kSuccess; }
-Result fake_GraphExecDestroy(GraphExec exec) { ENTER("cuGraphExecDestroy"); delete exec; return kSuccess; }
-Result fake_GraphDestroy(Graph graph) { ENTER("cuGraphDestroy"); delete graph; return kSuccess; }
+Result fake_GraphLaunch(GraphExec, Stream) {
+  ENTER_WITH_CONTEXT("cuGraphLaunch");
+  return kSuccess;
+}
+Result fake_GraphExecDestroy(GraphExec exec) {
+  ENTER("cuGraphExecDestroy");
+  delete exec;
+  return kSuccess;
+}
+Result fake_GraphDestroy(Graph graph) {
+  ENTER("cuGraphDestroy");
+  delete graph;
+  return kSuccess;
+}
 
 Result fake_MemAlloc(DevicePtr* pointer, size_t size) {
   ENTER_WITH_CONTEXT("cuMemAlloc_v2");
@@ -330,8 +432,16 @@ Result fake_MemAlloc(DevicePtr* pointer, size_t size) {
   *pointer = reinterpret_cast<DevicePtr>(memory);
   return kSuccess;
 }
-Result fake_MemFree(DevicePtr pointer) { ENTER("cuMemFree_v2"); std::free(reinterpret_cast<void*>(pointer)); return kSuccess; }
-Result fake_MemGetInfo(size_t* free, size_t* total) { ENTER("cuMemGetInfo_v2"); *free = *total = size_t{1} << 34; return kSuccess; }
+Result fake_MemFree(DevicePtr pointer) {
+  ENTER("cuMemFree_v2");
+  std::free(reinterpret_cast<void*>(pointer));
+  return kSuccess;
+}
+Result fake_MemGetInfo(size_t* free, size_t* total) {
+  ENTER("cuMemGetInfo_v2");
+  *free = *total = size_t{1} << 34;
+  return kSuccess;
+}
 Result fake_MemcpyHtoD(DevicePtr to, const void* from, size_t size) {
   ENTER_WITH_CONTEXT("cuMemcpyHtoD_v2");
   std::memcpy(reinterpret_cast<void*>(to), from, size);
@@ -347,17 +457,38 @@ Result fake_MemcpyDtoDAsync(DevicePtr to, DevicePtr from, size_t size, Stream) {
   std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), size);
   return kSuccess;
 }
-Result fake_EventCreate(Event* event, unsigned) { ENTER_WITH_CONTEXT("cuEventCreate"); *event = new EventHandle; return kSuccess; }
-Result fake_EventDestroy(Event event) { ENTER("cuEventDestroy_v2"); delete event; return kSuccess; }
-Result fake_EventRecord(Event, Stream) { ENTER_WITH_CONTEXT("cuEventRecord"); return kSuccess; }
-Result fake_EventSynchronize(Event) { ENTER_WITH_CONTEXT("cuEventSynchronize"); return kSuccess; }
-Result fake_EventElapsedTime(float* ms, Event, Event) { ENTER("cuEventElapsedTime"); *ms = 1; return kSuccess; }
+Result fake_EventCreate(Event* event, unsigned) {
+  ENTER_WITH_CONTEXT("cuEventCreate");
+  *event = new EventHandle;
+  return kSuccess;
+}
+Result fake_EventDestroy(Event event) {
+  ENTER("cuEventDestroy_v2");
+  delete event;
+  return kSuccess;
+}
+Result fake_EventRecord(Event, Stream) {
+  ENTER_WITH_CONTEXT("cuEventRecord");
+  return kSuccess;
+}
+Result fake_EventSynchronize(Event) {
+  ENTER_WITH_CONTEXT("cuEventSynchronize");
+  return kSuccess;
+}
+Result fake_EventElapsedTime(float* ms, Event, Event) {
+  ENTER("cuEventElapsedTime");
+  *ms = 1;
+  return kSuccess;
+}
 
 Result fake_GetErrorName(Result result, const char** name) {
   *name = result == kOutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
   return kSuccess;
 }
-Result fake_GetErrorString(Result, const char** text) { *text = "scripted"; return kSuccess; }
+Result fake_GetErrorString(Result, const char** text) {
+  *text = "scripted";
+  return kSuccess;
+}
 
 }  // extern "C"
 

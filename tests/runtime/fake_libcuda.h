@@ -34,7 +34,7 @@ class FakeCuda {
   virtual void ForgetImages() = 0;
   virtual int Calls(const std::string& symbol) = 0;
   virtual std::vector<FakeLaunch> Launches() = 0;
-  virtual int64_t LiveImages() = 0;     // libraries and modules loaded and not unloaded
+  virtual int64_t LiveImages() = 0;      // libraries and modules loaded and not unloaded
   virtual int64_t BrokenCaptures() = 0;  // captures that a forbidden call has invalidated
   virtual int64_t Misuses() = 0;         // uses of dead handles and the like
 

@@ -33,7 +33,8 @@ using LaunchTest = RuntimeFixture;
 TEST_F(LaunchTest, RuntimeNeedsAContextAndASupportedGpu) {
   std::thread([&] {  // a thread without a context
     EXPECT_EQ(Runtime::Create(Options()).status().code(), absl::StatusCode::kFailedPrecondition);
-  }).join();
+  })
+      .join();
   fake_->SetDevice(7, 5, 65536);
   EXPECT_EQ(Runtime::Create(Options()).status().code(), absl::StatusCode::kInvalidArgument) << "too old";
   fake_->SetDevice(9, 0, 232448);

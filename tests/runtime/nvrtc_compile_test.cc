@@ -48,7 +48,9 @@ TEST_F(NvrtcCompile, CubinPerArchitecture) {
     const absl::StatusOr<CompiledCode> code = Run(kKernel, arch);
     ASSERT_TRUE(code.ok()) << code.status();
     EXPECT_FALSE(code->is_ptx);
-    EXPECT_EQ(code->code.substr(0, 4), "\x7f" "ELF");
+    EXPECT_EQ(code->code.substr(0, 4),
+              "\x7f"
+              "ELF");
     EXPECT_TRUE(absl::StrContains(code->code, "scale")) << "the entry must keep its name";
     EXPECT_TRUE(code->codegen_warnings.empty()) << code->log;
     EXPECT_GT(code->compile_ms, 0);
@@ -92,7 +94,8 @@ TEST_F(NvrtcCompile, PtxasScheduleWarningsAreListed) {
       extern "C" __global__ void f(int* p) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
         p[threadIdx.x] = 1;
-      })", "sm_90a");
+      })",
+                                                "sm_90a");
   ASSERT_TRUE(code.ok()) << code.status();
   ASSERT_EQ(code->codegen_warnings.size(), 1u) << code->log;
   EXPECT_TRUE(absl::StrContains(code->codegen_warnings[0], "C7508"));

@@ -75,7 +75,9 @@ std::string BundleWithCode(const Program& program, const Target& target, const s
     cubin.target = target.arch;
     cubin.launch_abi = kLaunchAbi;
     cubin.kernels = KernelsOf(program, symbol_prefix + (arg_class.index32 ? "fast_" : "general_"));
-    cubin.code = bundle.Own("\x7f" "ELF made up");
+    cubin.code = bundle.Own(
+        "\x7f"
+        "ELF made up");
     bundle.cubins.push_back(cubin);
   }
   absl::StatusOr<std::string> bytes = WriteBundle(bundle);

@@ -32,8 +32,8 @@ class RuntimeFixture : public ::testing::Test {
   RuntimeOptions Options() const;
   std::shared_ptr<Runtime> MakeRuntime(RuntimeOptions options);
   std::shared_ptr<Runtime> MakeRuntime() { return MakeRuntime(Options()); }
-  std::shared_ptr<Kernel> MakeKernel(const std::shared_ptr<Runtime>& runtime, const Program& program, const std::string& symbol_prefix = "",
-                                     KernelSpec spec = {});
+  std::shared_ptr<Kernel> MakeKernel(const std::shared_ptr<Runtime>& runtime, const Program& program,
+                                     const std::string& symbol_prefix = "", KernelSpec spec = {});
 
   FakeCuda* fake_ = nullptr;
   std::filesystem::path cache_;
