@@ -13,44 +13,13 @@
 #include "absl/status/statusor.h"
 #include "runtime/arg_plan.h"
 #include "runtime/cache_key.h"
+#include "runtime/kernel_spec.h"
 #include "runtime/launch_record.h"
 #include "runtime/module.h"
 #include "runtime/opened_bundle.h"
 #include "runtime/runtime.h"
 
 namespace tilert {
-
-struct KernelSpec {
-  std::string entry;
-  std::map<std::string, int64_t> constants;  // missing ones: the bundle's variants or the first candidate
-  std::map<std::string, int64_t> dims;       // dims to fix; the rest stay dynamic
-  bool general_only = false;                 // no fast variant: half the compile time, slower code
-};
-
-enum class PrepareMode {
-  kBlocking,   // compile what is missing, load everything
-  kCachedOnly  // NotFound when something would have to be compiled
-};
-
-enum class Readiness { kReady, kCached, kNeedsCompile, kUnsupported };
-struct QueryResult {
-  Readiness readiness = Readiness::kUnsupported;
-  std::string reason;  // why it is unsupported
-};
-
-struct LaunchRequest {
-  cuda::Stream stream = nullptr;  // the caller's; null: the default stream
-  absl::Span<const TensorArg> tensors;
-  absl::Span<const ScalarArg> scalars;
-  void* workspace = nullptr;  // kWorkspaceAlignment-aligned device memory
-  uint64_t workspace_bytes = 0;
-};
-
-// Where the time of the last Prepare went.
-struct PrepareStats {
-  int cache_hits = 0, compiles = 0;
-  double lower_ms = 0, compile_ms = 0, load_ms = 0;
-};
 
 // Thread safe. Launch takes no lock and allocates nothing once Prepare has returned.
 class Kernel {

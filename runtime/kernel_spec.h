@@ -1,0 +1,46 @@
+// What goes into a kernel and what it answers: requests and results of runtime/kernel.h.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/types/span.h"
+#include "ir/bind_args.h"
+#include "runtime/driver_api.h"
+
+namespace tilert {
+
+struct KernelSpec {
+  std::string entry;
+  std::map<std::string, int64_t> constants;  // missing ones: the bundle's variants or the first candidate
+  std::map<std::string, int64_t> dims;       // dims to fix; the rest stay dynamic
+  bool general_only = false;                 // no fast variant: half the compile time, slower code
+};
+
+enum class PrepareMode {
+  kBlocking,   // compile what is missing, load everything
+  kCachedOnly  // NotFound when something would have to be compiled
+};
+
+enum class Readiness { kReady, kCached, kNeedsCompile, kUnsupported };
+struct QueryResult {
+  Readiness readiness = Readiness::kUnsupported;
+  std::string reason;  // why it is unsupported
+};
+
+struct LaunchRequest {
+  cuda::Stream stream = nullptr;  // the caller's; null: the default stream
+  absl::Span<const TensorArg> tensors;
+  absl::Span<const ScalarArg> scalars;
+  void* workspace = nullptr;  // kWorkspaceAlignment-aligned device memory
+  uint64_t workspace_bytes = 0;
+};
+
+// Where the time of the last Prepare went.
+struct PrepareStats {
+  int cache_hits = 0, compiles = 0;
+  double lower_ms = 0, compile_ms = 0, load_ms = 0;
+};
+
+}  // namespace tilert
