@@ -50,7 +50,8 @@ BufferId ProgramBuilder::NewBuffer(Buffer buffer) {
   return static_cast<BufferId>(program_.buffers.size()) - 1;
 }
 
-Buf ProgramBuilder::Tensor(std::string name, DType type, const std::vector<Val>& shape, Access access, const std::vector<Val>& strides) {
+Buf ProgramBuilder::Tensor(std::string name, DType type, const std::vector<Val>& shape, Access access,
+                           const std::vector<Val>& strides) {
   const BufferId id = NewBuffer({std::move(name), type, Scope::kGlobal, Es(shape), Es(strides)});
   program_.params.push_back({Param::Kind::kTensor, id, access});
   return Buf(this, id);
@@ -81,7 +82,8 @@ VarId ProgramBuilder::NewVar(std::string name, DType type) {
 
 void ProgramBuilder::Push(Kind kind, StmtOp head) { open_.push_back({kind, {}, std::move(head), loc_}); }
 
-std::vector<Val> ProgramBuilder::OpenLaunch(std::string name, const std::vector<Val>& grid, Val threads, std::vector<std::string> vars) {
+std::vector<Val> ProgramBuilder::OpenLaunch(std::string name, const std::vector<Val>& grid, Val threads,
+                                            std::vector<std::string> vars) {
   static constexpr const char* kNames[] = {"bx", "by", "bz"};
   if (!open_.empty()) Error("a launch cannot stand inside another block");
   if (grid.empty() || grid.size() > 3) Error(Cat("a launch has 1 to 3 grid extents, not ", grid.size()));
@@ -101,15 +103,17 @@ void ProgramBuilder::SetCooperative() {
   program_.launches.back().cooperative = true;
 }
 
-Val ProgramBuilder::OpenFor(ForKind kind, std::string var, Val begin, Val end, Val step, uint32_t num_stages, std::vector<int32_t> order,
-                            std::vector<int32_t> stage) {
-  For loop{kind, NewVar(std::move(var)), Index(begin), Index(end), Index(step), num_stages, std::move(order), std::move(stage), {}};
+Val ProgramBuilder::OpenFor(ForKind kind, std::string var, Val begin, Val end, Val step, uint32_t num_stages,
+                            std::vector<int32_t> order, std::vector<int32_t> stage) {
+  For loop{kind,       NewVar(std::move(var)), Index(begin),     Index(end), Index(step),
+           num_stages, std::move(order),       std::move(stage), {}};
   const VarId id = loop.var;
   Push(Kind::kStmt, std::move(loop));
   return VarVal(id);
 }
 
-std::vector<Val> ProgramBuilder::OpenParallel(const std::vector<std::string>& vars, const std::vector<Val>& extents, uint32_t width) {
+std::vector<Val> ProgramBuilder::OpenParallel(const std::vector<std::string>& vars, const std::vector<Val>& extents,
+                                              uint32_t width) {
   if (vars.size() != extents.size()) Error("a parallel loop needs one variable an extent");
   Parallel loop;
   loop.extents = Es(extents);

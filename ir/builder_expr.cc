@@ -9,7 +9,9 @@ namespace {
 
 bool IsFloat8(DType type) { return IsFloat(type) && DTypeBits(type) == 8; }
 bool IsLogic(ExprOp op) { return op == ExprOp::kAnd || op == ExprOp::kOr || op == ExprOp::kNot; }
-bool IsBitOp(ExprOp op) { return op == ExprOp::kBitAnd || op == ExprOp::kBitOr || op == ExprOp::kBitXor || op == ExprOp::kBitNot; }
+bool IsBitOp(ExprOp op) {
+  return op == ExprOp::kBitAnd || op == ExprOp::kBitOr || op == ExprOp::kBitXor || op == ExprOp::kBitNot;
+}
 bool IsRounding(ExprOp op) { return op >= ExprOp::kFloor && op <= ExprOp::kTrunc; }
 
 // Operators that compute in floats whatever they are given.

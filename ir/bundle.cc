@@ -12,7 +12,8 @@ const Program* Bundle::Find(std::string_view name) const {
 }
 
 bool operator==(const Bundle& a, const Bundle& b) {
-  return std::tie(a.programs, a.metadata, a.variants, a.tuning, a.cubins) == std::tie(b.programs, b.metadata, b.variants, b.tuning, b.cubins);
+  return std::tie(a.programs, a.metadata, a.variants, a.tuning, a.cubins) ==
+         std::tie(b.programs, b.metadata, b.variants, b.tuning, b.cubins);
 }
 
 bool CodeMatchesHash(const PrebuiltCubin& cubin) { return Sha256Of(cubin.code) == cubin.code_sha256; }

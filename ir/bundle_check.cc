@@ -16,7 +16,8 @@ absl::Status CheckGuards(const std::vector<DimGuard>& guards, const Program& pro
   for (size_t i = 0; i < guards.size(); ++i) {
     const DimGuard& g = guards[i];
     const std::string at = Cat(path, ".guards[", i, "]");
-    if (g.dim >= program.dims.size()) return InvalidArgument(at, ": dim ", g.dim, " does not exist; ", program.name, " has ", program.dims.size());
+    if (g.dim >= program.dims.size())
+      return InvalidArgument(at, ": dim ", g.dim, " does not exist; ", program.name, " has ", program.dims.size());
     if (g.min < 0 || g.max < g.min || g.divisor < 1) {
       return InvalidArgument(at, ": range ", g.min, "..", g.max, " by ", g.divisor, " is not one of a dim");
     }
@@ -26,7 +27,8 @@ absl::Status CheckGuards(const std::vector<DimGuard>& guards, const Program& pro
 
 absl::Status CheckConstants(const std::map<std::string, int64_t>& values, const Program& program, const std::string& path) {
   for (const auto& [name, value] : values) {
-    const auto it = std::find_if(program.constants.begin(), program.constants.end(), [&name = name](const Constant& c) { return c.name == name; });
+    const auto it = std::find_if(program.constants.begin(), program.constants.end(),
+                                 [&name = name](const Constant& c) { return c.name == name; });
     if (it == program.constants.end()) return InvalidArgument(path, ": ", program.name, " has no constant ", name);
     if (std::find(it->candidates.begin(), it->candidates.end(), value) == it->candidates.end()) {
       return InvalidArgument(path, ": ", value, " is no candidate of constant ", name);
@@ -36,7 +38,8 @@ absl::Status CheckConstants(const std::map<std::string, int64_t>& values, const 
 }
 
 absl::Status CheckPrograms(const Bundle& bundle) {
-  if (bundle.programs.size() > kMaxPrograms) return InvalidArgument("bundle: ", bundle.programs.size(), " programs; at most ", kMaxPrograms);
+  if (bundle.programs.size() > kMaxPrograms)
+    return InvalidArgument("bundle: ", bundle.programs.size(), " programs; at most ", kMaxPrograms);
   std::set<std::string_view> names;
   for (size_t i = 0; i < bundle.programs.size(); ++i) {
     const Program& program = bundle.programs[i];
@@ -74,8 +77,10 @@ absl::Status CheckCubins(const Bundle& bundle) {
       const std::string path = Cat("cubins[", i, "].kernels[", k, "]");
       if (kernel.threads == 0 || kernel.threads > 1024) return InvalidArgument(path, ": ", kernel.threads, " threads");
       for (const CubinKernel::Arg& arg : kernel.args) {
-        if (arg.kind == CubinKernel::Arg::Kind::kInvalid || arg.kind > CubinKernel::Arg::Kind::kScalar) return InvalidArgument(path, ": unknown kind of argument");
-        if (arg.bytes == 0 || arg.bytes > 8 || (arg.bytes & (arg.bytes - 1)) != 0) return InvalidArgument(path, ": an argument of ", arg.bytes, " bytes");
+        if (arg.kind == CubinKernel::Arg::Kind::kInvalid || arg.kind > CubinKernel::Arg::Kind::kScalar)
+          return InvalidArgument(path, ": unknown kind of argument");
+        if (arg.bytes == 0 || arg.bytes > 8 || (arg.bytes & (arg.bytes - 1)) != 0)
+          return InvalidArgument(path, ": an argument of ", arg.bytes, " bytes");
       }
     }
   }

@@ -33,7 +33,9 @@ std::string EncodeHeader(const BundleHeader& header) {
   Put(out, kHeaderBytes, 4);
   Put(out, header.major, 2);
   Put(out, header.minor, 2);
-  for (uint64_t field : {uint64_t{0}, header.fb_offset, header.fb_size, header.blob_offset, header.file_size, header.content_hash}) Put(out, field, 8);
+  for (uint64_t field :
+       {uint64_t{0}, header.fb_offset, header.fb_size, header.blob_offset, header.file_size, header.content_hash})
+    Put(out, field, 8);
   return out;
 }
 
@@ -55,15 +57,17 @@ absl::StatusOr<BundleHeader> DecodeHeader(std::string_view bytes) {
   h.content_hash = Get(bytes, 56, 8);
   if (h.major == 0) return InvalidArgument("bundle: major version 0 does not exist");
   if (h.major > kBundleMajor || h.minor > kBundleMinor) {
-    return absl::UnimplementedError(Cat("bundle: needs format ", h.major, ".", h.minor, "; this library reads up to ", kBundleMajor, ".",
-                                        kBundleMinor, ": update it, or write the bundle for an older version"));
+    return absl::UnimplementedError(Cat("bundle: needs format ", h.major, ".", h.minor, "; this library reads up to ",
+                                        kBundleMajor, ".", kBundleMinor,
+                                        ": update it, or write the bundle for an older version"));
   }
   if (flags != 0) return absl::UnimplementedError(Cat("bundle: header flags ", flags, " are unknown to this library: update it"));
   if (header_size != kHeaderBytes) return InvalidArgument("bundle: header size is ", header_size, ", not ", kHeaderBytes);
   if (h.file_size != bytes.size() || h.file_size > kMaxBundleBytes) {
     return InvalidArgument("bundle: the header says ", h.file_size, " bytes, the file has ", bytes.size(), " (truncated?)");
   }
-  if (h.fb_size > kMaxFlatBytes) return InvalidArgument("bundle: its FlatBuffer has ", h.fb_size, " bytes; at most ", kMaxFlatBytes, " are allowed");
+  if (h.fb_size > kMaxFlatBytes)
+    return InvalidArgument("bundle: its FlatBuffer has ", h.fb_size, " bytes; at most ", kMaxFlatBytes, " are allowed");
   const bool in_order = h.fb_offset >= kHeaderBytes && h.fb_offset <= h.file_size && h.fb_size <= h.file_size - h.fb_offset &&
                         h.blob_offset >= h.fb_offset + h.fb_size && h.blob_offset <= h.file_size;
   if (!in_order) return InvalidArgument("bundle: the header's offsets do not lie in the file");

@@ -17,17 +17,19 @@ struct OpInfo {
 };
 
 OpInfo InfoOf(ExprOp op) {
+  // clang-format off
   switch (op) {
     case ExprOp::kInvalid: break;
 #define TILERT_EXPR_OP(name, id, arity, cls, text) \
   case ExprOp::k##name: return {arity, OpClass::k##cls, text};
 #include "ir/expr_op.def"
   }
+  // clang-format on
   return {};
 }
 
-// Ids reachable from an expression, ascending, so operands stand before their users. Most expressions are small: a plain list then
-// beats a hash set; large ones use a bitmap over ids.
+// Ids reachable from an expression, ascending, so operands stand before their users. Most expressions are small: a plain list
+// then beats a hash set; large ones use a bitmap over ids.
 class Reachable {
  public:
   // `descend(id)` says whether the operands of a node count.
@@ -118,9 +120,7 @@ Expr ExprArena::Make(ExprOp op, DType type, absl::Span<const Expr> args, int64_t
   return Intern(std::move(node));
 }
 
-Expr ExprArena::Binary(ExprOp op, Expr a, Expr b) {
-  return Make(op, IsComparison(op) ? DType::kBool : (*this)[a].dtype, {a, b});
-}
+Expr ExprArena::Binary(ExprOp op, Expr a, Expr b) { return Make(op, IsComparison(op) ? DType::kBool : (*this)[a].dtype, {a, b}); }
 
 Expr ExprArena::Cast(Expr a, DType type) { return Make(ExprOp::kCast, type, {a}); }
 

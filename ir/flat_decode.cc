@@ -87,7 +87,8 @@ class Decoder {
 std::optional<StmtOp> EmptyStmt(flat::StmtOp op) {
   switch (op) {
 #define TILERT_STMT_OP_1(name) \
-  case flat::StmtOp::name: return StmtOp(name{});
+  case flat::StmtOp::name:     \
+    return StmtOp(name{});
 #define TILERT_STMT_OP_0(name)
 #define TILERT_STMT_OP(name, id, is_stmt) TILERT_STMT_OP_##is_stmt(name)
 #include "ir/stmt_op.def"
@@ -212,7 +213,8 @@ void Decoder::DecodeExprs() {
     node.dtype = TypeAt("exprs", in.dtype());
     const bool has_value = ExprArity(node.op) == 0 || node.op == ExprOp::kLoad;
     if (!has_value && in.value() != 0) return Fail(".exprs[", i, "]: a value where none belongs");
-    if (in.arg_count() > args.size() - next_arg) return Fail(".exprs[", i, "]: its operands go beyond the array of ", args.size());
+    if (in.arg_count() > args.size() - next_arg)
+      return Fail(".exprs[", i, "]: its operands go beyond the array of ", args.size());
     for (uint32_t k = 0; k < in.arg_count(); ++k) {
       const uint32_t arg = args[next_arg++];
       if (arg >= i) return Fail(".exprs[", i, "]: operand ", arg, " is not an earlier expression");
@@ -250,7 +252,8 @@ void Decoder::DecodeTables() {
     buffer.loc = {b->file(), b->line(), b->column()};
     p_.buffers.push_back(std::move(buffer));
   }
-  for (const flat::Var* v : access_.Tables(flat_.vars())) p_.vars.push_back({access_.Text(v->name()), TypeAt("vars", v->dtype())});
+  for (const flat::Var* v : access_.Tables(flat_.vars()))
+    p_.vars.push_back({access_.Text(v->name()), TypeAt("vars", v->dtype())});
   for (const flat::Param* a : access_.Tables(flat_.params())) {
     p_.params.push_back({EnumAt("params", static_cast<uint32_t>(a->kind()), Param::Kind::kScalar), a->index(),
                          EnumAt("params", static_cast<uint32_t>(a->access()), Access::kInOut)});
@@ -297,7 +300,8 @@ void Decoder::DecodeStmt(Stmt& stmt, uint32_t end, size_t depth) {
                  },
              },
              stmt.op);
-  if (ok() && next_stmt_ != end) Fail(".stmts[", self, "] (", flat::EnumNameStmtOp(stmts_[self].op()), "): statements are nested in it that it cannot hold");
+  if (ok() && next_stmt_ != end)
+    Fail(".stmts[", self, "] (", flat::EnumNameStmtOp(stmts_[self].op()), "): statements are nested in it that it cannot hold");
 }
 
 Block Decoder::DecodeBlock(uint32_t end, size_t depth) {
@@ -307,7 +311,8 @@ Block Decoder::DecodeBlock(uint32_t end, size_t depth) {
     const flat::Stmt& in = stmts_[next_stmt_];
     std::optional<StmtOp> op = EmptyStmt(in.op());
     if (!op) {
-      Fail(".stmts[", next_stmt_, "]: statement ", static_cast<int>(in.op()), " is unknown to this library, or cannot stand here");
+      Fail(".stmts[", next_stmt_, "]: statement ", static_cast<int>(in.op()),
+           " is unknown to this library, or cannot stand here");
     } else if (in.end() <= next_stmt_ || in.end() > end) {
       Fail(".stmts[", next_stmt_, "]: its end ", in.end(), " is not within its parent's ", end);
     } else {
@@ -324,7 +329,8 @@ void Decoder::DecodeLaunches() {
   if (stmts_.size() > kMaxStatements) Fail(".stmts: ", stmts_.size(), " statements; at most ", kMaxStatements, " are allowed");
   for (const flat::Launch* l : access_.Tables(flat_.launches())) {
     if (!ok()) return;
-    if (l->stmt_count() > stmts_.size() - next_stmt_) return Fail(".launches: a body goes beyond the array of ", stmts_.size(), " statements");
+    if (l->stmt_count() > stmts_.size() - next_stmt_)
+      return Fail(".launches: a body goes beyond the array of ", stmts_.size(), " statements");
     Launch launch;
     launch.name = access_.Text(l->name());
     launch.grid = ExprsAt(l->grid());

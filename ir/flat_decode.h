@@ -14,8 +14,8 @@
 
 namespace tilert {
 
-// Access to the vectors and strings of a verified FlatBuffer, with a budget: hostile arrays may lie on top of each other, so each is
-// paid for as often as it is used and the work stays proportional to the size of the buffer. When it is spent, or an array is
+// Access to the vectors and strings of a verified FlatBuffer, with a budget: hostile arrays may lie on top of each other, so each
+// is paid for as often as it is used and the work stays proportional to the size of the buffer. When it is spent, or an array is
 // misaligned, everything reads as empty and status() says so.
 class FlatAccess {
  public:

@@ -1,8 +1,9 @@
 // The operand words of each statement in a bundle, in their frozen order: the one description that both directions use.
 //
-// An Archive has, for T a statement's field (const when writing): Buffer, OptBuffer, Var, Vars, E (an expression), OptE, Es, Rgn, U32, Bool,
-// Ints, Text, Enum(field, last value). Words: an id is one word, none is 0xffffffff; a list is its count, then its entries; a region is
-// its buffer, its rank, the starts, the extents; text is an index into the string table; an enum is its value in schemas/bundle.fbs.
+// An Archive has, for T a statement's field (const when writing): Buffer, OptBuffer, Var, Vars, E (an expression), OptE, Es, Rgn,
+// U32, Bool, Ints, Text, Enum(field, last value). Words: an id is one word, none is 0xffffffff; a list is its count, then its
+// entries; a region is its buffer, its rank, the starts, the extents; text is an index into the string table; an enum is its
+// value in schemas/bundle.fbs.
 #pragma once
 
 #include <type_traits>
@@ -59,7 +60,8 @@ void FlatFields(Archive& ar, S& s) {
   } else if constexpr (std::is_same_v<T, AsyncWait>) {
     ar.Bool(s.gemm), ar.U32(s.pending);
   } else {
-    static_assert(std::is_same_v<T, Break> || std::is_same_v<T, Continue> || std::is_same_v<T, SyncThreads> || std::is_same_v<T, Roles>);
+    static_assert(std::is_same_v<T, Break> || std::is_same_v<T, Continue> || std::is_same_v<T, SyncThreads> ||
+                  std::is_same_v<T, Roles>);
   }
 }
 

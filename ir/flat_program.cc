@@ -14,8 +14,9 @@ static_assert(sizeof(flat::Expr) == 16 && sizeof(flat::Stmt) == 24 && sizeof(fla
 #include "ir/dtype.def"
 #define TILERT_STMT_OP(name, id, is_stmt) static_assert(static_cast<int>(flat::StmtOp::name) == id);
 #include "ir/stmt_op.def"
-#define TILERT_SAME(type, last) \
-  static_assert(static_cast<int>(flat::type::MAX) == static_cast<int>(type::k##last) && static_cast<int>(flat::type::last) == static_cast<int>(type::k##last))
+#define TILERT_SAME(type, last)                                                         \
+  static_assert(static_cast<int>(flat::type::MAX) == static_cast<int>(type::k##last) && \
+                static_cast<int>(flat::type::last) == static_cast<int>(type::k##last))
 TILERT_SAME(Scope, Barrier);
 TILERT_SAME(Access, InOut);
 TILERT_SAME(GemmPolicy, FullCol);
@@ -31,13 +32,14 @@ TILERT_SAME(AnnotationKind, SafeValue);
 namespace {
 
 flat::StmtOp OpOf(const StmtOp& op) {
-  return std::visit(Overloaded{
+  return std::visit(
+      Overloaded{
 #define TILERT_STMT_OP_1(name) [](const name&) { return flat::StmtOp::name; },
 #define TILERT_STMT_OP_0(name)
 #define TILERT_STMT_OP(name, id, is_stmt) TILERT_STMT_OP_##is_stmt(name)
 #include "ir/stmt_op.def"
-                    },
-                    op);
+      },
+      op);
 }
 
 }  // namespace
@@ -114,7 +116,8 @@ uint32_t FlatProgram::ExprIndex(Expr e) {
   for (Expr arg : node.args) args.push_back(ExprIndex(arg));
   int64_t value = node.i;
   if (node.op == ExprOp::kFloatImm) std::memcpy(&value, &node.f, sizeof value);
-  exprs.emplace_back(static_cast<uint16_t>(node.op), static_cast<flat::DType>(node.dtype), uint8_t{0}, static_cast<uint32_t>(args.size()), value);
+  exprs.emplace_back(static_cast<uint16_t>(node.op), static_cast<flat::DType>(node.dtype), uint8_t{0},
+                     static_cast<uint32_t>(args.size()), value);
   expr_args.insert(expr_args.end(), args.begin(), args.end());
   return expr_index_[e.id] = static_cast<uint32_t>(exprs.size()) - 1;
 }
@@ -145,11 +148,13 @@ void FlatProgram::AddStmt(const Stmt& stmt) {
   AddRecord(OpOf(stmt.op), stmt.loc, encode, [&] {
     if (const auto* branch = std::get_if<If>(&stmt.op)) {
       for (const Block* part : {&branch->then_body, &branch->else_body}) {
-        AddRecord(flat::StmtOp::Block, stmt.loc, [] {}, [&] { AddBlock(*part); });
+        AddRecord(
+            flat::StmtOp::Block, stmt.loc, [] {}, [&] { AddBlock(*part); });
       }
     } else if (const auto* roles = std::get_if<Roles>(&stmt.op)) {
       for (const Role& role : roles->roles) {
-        AddRecord(flat::StmtOp::Block, stmt.loc, [&] { FlatFields(encoder, role); }, [&] { AddBlock(role.body); });
+        AddRecord(
+            flat::StmtOp::Block, stmt.loc, [&] { FlatFields(encoder, role); }, [&] { AddBlock(role.body); });
       }
     } else {
       for (const Block* child : ChildBlocks(stmt)) AddBlock(*child);
@@ -171,7 +176,8 @@ void HashTables(Sha256& hash, const Program& p) {
   };
   each(p.dims, [&](const Dim& d) { hash.UpdateField(d.name); });
   each(p.constants, [&](const Constant& c) { hash.UpdateField(c.name), HashArray(hash, c.candidates); });
-  each(p.scalars, [&](const ScalarParam& s) { hash.UpdateField(s.name), hash.UpdateField(uint64_t(s.dtype)), hash.UpdateField(s.dim); });
+  each(p.scalars,
+       [&](const ScalarParam& s) { hash.UpdateField(s.name), hash.UpdateField(uint64_t(s.dtype)), hash.UpdateField(s.dim); });
   each(p.buffers, [&](const Buffer& b) {
     hash.UpdateField(b.name);
     for (uint64_t value : {uint64_t(b.dtype), uint64_t(b.scope), uint64_t{b.arrive_count}}) hash.UpdateField(value);

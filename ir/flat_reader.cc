@@ -40,7 +40,8 @@ class BundleReader {
 
 void BundleReader::ReadFeatures() {
   for (uint32_t index : access_.Scalars(flat_.features())) {
-    access_.Fail(absl::UnimplementedError(Cat("bundle: needs the feature \"", access_.Text(index), "\", which this library does not know: update it")));
+    access_.Fail(absl::UnimplementedError(
+        Cat("bundle: needs the feature \"", access_.Text(index), "\", which this library does not know: update it")));
   }
 }
 
@@ -56,7 +57,8 @@ void BundleReader::ReadMetadata() {
 
 absl::Status BundleReader::ReadPrograms() {
   const auto programs = access_.Tables(flat_.programs());
-  if (programs.size() > kMaxPrograms) return InvalidArgument("bundle: ", programs.size(), " programs; at most ", kMaxPrograms, " are allowed");
+  if (programs.size() > kMaxPrograms)
+    return InvalidArgument("bundle: ", programs.size(), " programs; at most ", kMaxPrograms, " are allowed");
   for (size_t i = 0; i < programs.size(); ++i) {
     TILERT_ASSIGN_OR_RETURN(Program program, DecodeProgram(*programs[i], access_, Cat("programs[", i, "]")));
     bundle_.programs.push_back(std::move(program));
@@ -68,7 +70,8 @@ std::map<std::string, int64_t> BundleReader::Values(const flatbuffers::Vector<co
   std::map<std::string, int64_t> values;
   for (const flat::NamedValue& v : access_.Structs(list)) {
     std::string name = access_.Text(v.name());
-    if (!values.empty() && name <= values.rbegin()->first) access_.Fail(InvalidArgument("bundle: names of values are not ascending"));
+    if (!values.empty() && name <= values.rbegin()->first)
+      access_.Fail(InvalidArgument("bundle: names of values are not ascending"));
     values[std::move(name)] = v.value();
   }
   return values;
@@ -102,7 +105,8 @@ Sha256Digest BundleReader::Digest(const flatbuffers::Vector<uint8_t>* bytes) {
 }
 
 void BundleReader::ReadBlob(uint32_t index, PrebuiltCubin& cubin) {
-  if (index >= blobs_.size()) return access_.Fail(InvalidArgument("bundle: blob ", index, " does not exist; there are ", blobs_.size()));
+  if (index >= blobs_.size())
+    return access_.Fail(InvalidArgument("bundle: blob ", index, " does not exist; there are ", blobs_.size()));
   const flat::Blob& blob = *blobs_[index];
   if (blob.align() != kBlobAlign || blob.offset() % kBlobAlign != 0) {
     return access_.Fail(InvalidArgument("blobs[", index, "]: offset ", blob.offset(), " is not aligned to ", kBlobAlign));

@@ -21,5 +21,4 @@ struct ReadOptions {
 // stay; all else is copied. InvalidArgument names the table and index; versions and features beyond this library: Unimplemented.
 absl::StatusOr<Bundle> ReadBundle(std::string_view bytes, const ReadOptions& options = {});
 
-
 }  // namespace tilert

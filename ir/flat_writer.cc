@@ -16,8 +16,8 @@ using flatbuffers::Offset;
 
 std::string Padding(uint64_t size, uint64_t align) { return std::string((align - size % align) % align, '\0'); }
 
-// Fields are written whether or not they equal a default, so that the bytes do not depend on defaults. Whatever adds to the buffer
-// or the string table is a statement of its own: C++ leaves the order of evaluation of arguments to the compiler.
+// Fields are written whether or not they equal a default, so that the bytes do not depend on defaults. Whatever adds to the
+// buffer or the string table is a statement of its own: C++ leaves the order of evaluation of arguments to the compiler.
 class BundleWriter {
  public:
   std::string Write(const Bundle& bundle);
@@ -61,8 +61,8 @@ Offset<flat::Launch> BundleWriter::AddLaunch(const Launch& launch, size_t i, con
   const uint32_t name = Text(launch.name);
   const auto grid = fbb_.CreateVector(f.grids[i]);
   const auto block_vars = fbb_.CreateVector(launch.block_vars);
-  return flat::CreateLaunch(fbb_, name, grid, block_vars, f.threads[i], launch.cooperative, f.stmt_counts[i], loc.file(), loc.line(),
-                            loc.column());
+  return flat::CreateLaunch(fbb_, name, grid, block_vars, f.threads[i], launch.cooperative, f.stmt_counts[i], loc.file(),
+                            loc.line(), loc.column());
 }
 
 Offset<flat::Program> BundleWriter::AddProgram(const Program& p) {
@@ -82,8 +82,8 @@ Offset<flat::Program> BundleWriter::AddProgram(const Program& p) {
     const flat::Loc loc = f.Loc(b.loc);
     const auto shape = fbb_.CreateVector(f.shapes[i]);
     const auto strides = fbb_.CreateVector(f.strides[i]);
-    return flat::CreateBuffer(fbb_, Text(b.name), static_cast<flat::DType>(b.dtype), static_cast<flat::Scope>(b.scope), shape, strides,
-                              b.arrive_count, loc.file(), loc.line(), loc.column());
+    return flat::CreateBuffer(fbb_, Text(b.name), static_cast<flat::DType>(b.dtype), static_cast<flat::Scope>(b.scope), shape,
+                              strides, b.arrive_count, loc.file(), loc.line(), loc.column());
   });
   const auto vars = Tables<flat::Var>(
       p.vars, [&](const Var& v, size_t) { return flat::CreateVar(fbb_, Text(v.name), static_cast<flat::DType>(v.dtype)); });
@@ -123,7 +123,8 @@ Offset<flat::Cubin> BundleWriter::AddCubin(const PrebuiltCubin& c) {
   const auto dims = Values(c.dims);
   const auto alignment = fbb_.CreateVector(c.alignment);
   const auto dim_divisor = fbb_.CreateVector(c.dim_divisor);
-  return flat::CreateCubin(fbb_, digest, constants, dims, alignment, dim_divisor, c.index32, Text(c.target), c.launch_abi, kernels, blob);
+  return flat::CreateCubin(fbb_, digest, constants, dims, alignment, dim_divisor, c.index32, Text(c.target), c.launch_abi,
+                           kernels, blob);
 }
 
 std::string BundleWriter::Write(const Bundle& bundle) {

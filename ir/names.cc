@@ -8,10 +8,10 @@
 namespace tilert {
 namespace {
 
-constexpr std::string_view kReserved[] = {
-    "False", "None",     "T",    "True",   "and",     "as",     "assert", "async", "await",  "break",    "class",  "continue",
-    "def",   "del",      "elif", "else",   "except",  "finally", "for",   "from",  "global", "if",       "import", "in",
-    "is",    "lambda",   "nonlocal", "not", "or",     "pass",   "raise",  "return", "try",   "while",    "with",   "yield"};
+constexpr std::string_view kReserved[] = {"False", "None",  "T",        "True",  "and",    "as",   "assert", "async",  "await",
+                                          "break", "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",
+                                          "for",   "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal",
+                                          "not",   "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }

@@ -58,7 +58,10 @@ std::string_view LoopText(ForKind kind) {
 }
 
 std::string_view AtomicText(AtomicOp op) {
-  return op == AtomicOp::kAdd ? "atomic_add" : op == AtomicOp::kMax ? "atomic_max" : op == AtomicOp::kMin ? "atomic_min" : "atomic_invalid";
+  return op == AtomicOp::kAdd   ? "atomic_add"
+         : op == AtomicOp::kMax ? "atomic_max"
+         : op == AtomicOp::kMin ? "atomic_min"
+                                : "atomic_invalid";
 }
 
 std::string_view OrderText(MemoryOrder order) {
@@ -73,7 +76,10 @@ std::string_view OrderText(MemoryOrder order) {
 }
 
 std::string_view ScopeText(MemoryScope scope) {
-  return scope == MemoryScope::kBlock ? "block" : scope == MemoryScope::kDevice ? "device" : scope == MemoryScope::kSystem ? "system" : "invalid";
+  return scope == MemoryScope::kBlock    ? "block"
+         : scope == MemoryScope::kDevice ? "device"
+         : scope == MemoryScope::kSystem ? "system"
+                                         : "invalid";
 }
 
 std::string_view AllocText(Scope scope) {
@@ -176,7 +182,9 @@ std::string Printer::HeadOf(const Copy& s) {
 std::string Printer::HeadOf(const Gemm& s) {
   Args args;
   args.Add(expr_.Region(s.a)).Add(expr_.Region(s.b)).Add(expr_.Region(s.c));
-  args.Key("transpose_A", "True", s.transpose_a).Key("transpose_B", "True", s.transpose_b).Key("clear_accum", "True", s.clear_accum);
+  args.Key("transpose_A", "True", s.transpose_a)
+      .Key("transpose_B", "True", s.transpose_b)
+      .Key("clear_accum", "True", s.clear_accum);
   args.Key("policy", "T.GemmWarpPolicy.FullRow", s.policy == GemmPolicy::kFullRow);
   args.Key("policy", "T.GemmWarpPolicy.FullCol", s.policy == GemmPolicy::kFullCol);
   return args.Call(s.is_async ? "wgmma_gemm" : "gemm");
@@ -256,7 +264,8 @@ std::string Printer::HeadOf(const Annotate& s) {
     case AnnotationKind::kLayoutRowMajor: return Cat("T.annotate_layout({", name, ": T.make_row_major_layout(", name, ")})");
     case AnnotationKind::kNoWarpSpecialization: return "T.disable_warp_specialized()";
     case AnnotationKind::kSafeValue:
-      return Cat("T.annotate_safe_value({", name, ": ", s.args.empty() ? "None" : expr_.Value(s.args[0], p_.buffers[s.buffer].dtype), "})");
+      return Cat("T.annotate_safe_value({", name, ": ",
+                 s.args.empty() ? "None" : expr_.Value(s.args[0], p_.buffers[s.buffer].dtype), "})");
   }
   return "T.annotate_invalid()";
 }
@@ -409,7 +418,10 @@ std::string Printer::Run() {
     const Buffer& b = p_.buffers[w.buffer];
     const std::string name = Declare(NameKind::kBuffer, w.buffer, b.name);
     Args args;
-    args.Add(expr_.Tuple(b.shape)).Add(Quoted(DTypeName(b.dtype))).Key("zeroed", "True", w.zeroed).Key("name", Quoted(b.name), name != b.name);
+    args.Add(expr_.Tuple(b.shape))
+        .Add(Quoted(DTypeName(b.dtype)))
+        .Key("zeroed", "True", w.zeroed)
+        .Key("name", Quoted(b.name), name != b.name);
     Line(Cat(name, " = ", args.Call("workspace")));
   }
   for (size_t i = 0; i < p_.launches.size(); ++i) LaunchText(p_.launches[i], i);

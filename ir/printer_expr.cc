@@ -115,7 +115,8 @@ std::string ExprPrinter::Node(const ExprNode& node) const {
     case ExprOp::kBitNot: return "~" + Operand(node.args[0], false, true);
     case ExprOp::kSelect: {
       const bool bare = !IsImm(node.args[1]) || !IsImm(node.args[2]);
-      return CallText("if_then_else", {Value(node.args[0]), Operand(node.args[1], bare, false), Operand(node.args[2], bare, false)});
+      return CallText("if_then_else",
+                      {Value(node.args[0]), Operand(node.args[1], bare, false), Operand(node.args[2], bare, false)});
     }
     default: break;
   }
@@ -125,7 +126,8 @@ std::string ExprPrinter::Node(const ExprNode& node) const {
   for (Expr arg : node.args) bare |= !IsImm(arg);
   const bool is_shift = node.op == ExprOp::kShl || node.op == ExprOp::kShr;
   if (IsInfixOp(node.op)) {
-    return Cat(Operand(node.args[0], bare && !is_shift, true), " ", ExprOpText(node.op), " ", Operand(node.args[1], bare || is_shift, true));
+    return Cat(Operand(node.args[0], bare && !is_shift, true), " ", ExprOpText(node.op), " ",
+               Operand(node.args[1], bare || is_shift, true));
   }
   std::vector<std::string> args;
   for (Expr arg : node.args) args.push_back(Operand(arg, bare, false));

@@ -19,7 +19,8 @@ class ExprPrinter {
   ExprPrinter(const Program& program, const NameScopes* names) : p_(program), names_(names) {}
 
   std::string Name(NameKind kind, uint32_t id) const;
-  // `e` where the reader gives a bare number the type `expected`; kInvalid: it would not know, so numbers are written with a type.
+  // `e` where the reader gives a bare number the type `expected`; kInvalid: it would not know, so numbers are written with a
+  // type.
   std::string Value(Expr e, DType expected = DType::kInvalid) const;
   std::string Index(Expr e) const { return Value(e, DType::kIndex); }
   // "(a, b)", "(a,)", "()".

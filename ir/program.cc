@@ -122,8 +122,8 @@ Program InArena(const Program& p, ExprArena& arena) {
 
 // Everything but the arena.
 auto Fields(const Program& p) {
-  return std::tie(p.name, p.files, p.dims, p.constants, p.scalars, p.buffers, p.vars, p.params, p.assumptions, p.workspaces, p.launches,
-                  p.fast_math);
+  return std::tie(p.name, p.files, p.dims, p.constants, p.scalars, p.buffers, p.vars, p.params, p.assumptions, p.workspaces,
+                  p.launches, p.fast_math);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_join.h"
 #include "ir/status_util.h"
+#include "ir/verifier.h"
 
 namespace tilert {
 namespace {
@@ -44,18 +45,36 @@ absl::StatusOr<Values> Resolve(const Program& program, const std::map<std::strin
     }
     const auto& candidates = program.constants[i].candidates;
     if (std::find(candidates.begin(), candidates.end(), value) == candidates.end()) {
-      return InvalidArgument(program.name, ": ", value, " is no candidate of constant ", name, "; choose one of: ",
-                             absl::StrJoin(candidates, ", "));
+      return InvalidArgument(program.name, ": ", value, " is no candidate of constant ", name,
+                             "; choose one of: ", absl::StrJoin(candidates, ", "));
     }
     values.constants[i] = value;
   }
   for (const auto& [name, value] : dims) {
     const size_t i = Find(program.dims, name);
-    if (i == program.dims.size()) return InvalidArgument(program.name, ": no dim named ", name, "; it has: ", Names(program.dims));
+    if (i == program.dims.size())
+      return InvalidArgument(program.name, ": no dim named ", name, "; it has: ", Names(program.dims));
     if (value < 0) return InvalidArgument(program.name, ": dim ", name, " cannot be negative, but is set to ", value);
     values.dims[i] = value;
   }
   return values;
+}
+
+bool IsDefault(const Program& program, const Values& values) {
+  for (size_t i = 0; i < values.constants.size(); ++i) {
+    if (values.constants[i] != program.constants[i].candidates[0]) return false;
+  }
+  return std::none_of(values.dims.begin(), values.dims.end(), [](const auto& value) { return value.has_value(); });
+}
+
+// " with block_M=64, M=4096".
+std::string ValuesText(const Program& program, const Values& values) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < values.constants.size(); ++i) parts.push_back(Cat(program.constants[i].name, "=", *values.constants[i]));
+  for (size_t i = 0; i < values.dims.size(); ++i) {
+    if (values.dims[i]) parts.push_back(Cat(program.dims[i].name, "=", *values.dims[i]));
+  }
+  return Cat(" with ", absl::StrJoin(parts, ", "));
 }
 
 // The immediate that replaces `node`, if any.
@@ -121,7 +140,11 @@ absl::StatusOr<Program> Specialize(const Program& program, const std::map<std::s
   const auto replace = [&](Expr, const ExprNode& node) { return Replacement(program, values, result.exprs, node); };
   ForEachExpr(result, [&](Expr& e) { e = Fold(result.exprs, Rewrite(program.exprs, e, result.exprs, replace)); });
   for (Launch& launch : result.launches) Prune(result.exprs, launch.body, false);
-  return CompactExprs(result);
+  result = CompactExprs(result);
+  if (IsDefault(program, values)) return result;
+  const std::vector<VerifyError> errors = FindErrors(result);
+  if (errors.empty()) return result;
+  return InvalidArgument(program.name, " is not valid", ValuesText(program, values), ": ", errors[0].ToString());
 }
 
 }  // namespace tilert

@@ -37,7 +37,8 @@ class StmtPath {
     for (size_t i = 0; i < steps_.size(); ++i) {
       const Step& step = steps_[i];
       if (!step.name.empty()) text += Cat(text.empty() ? "" : ".", step.name);
-      if (step.name.empty() && i > 0 && !steps_[i - 1].name.empty() && steps_[i - 1].index != kNoIndex) text += ".body";  // roles[1].body
+      if (step.name.empty() && i > 0 && !steps_[i - 1].name.empty() && steps_[i - 1].index != kNoIndex)
+        text += ".body";  // roles[1].body
       if (step.index != kNoIndex) text += Cat("[", step.index, "]");
     }
     return text;

@@ -22,7 +22,8 @@ class Checker {
   friend class FieldChecker;
   template <typename... Parts>
   void Error(const Parts&... parts) {
-    if (errors_.size() < kMaxVerifyErrors) errors_.push_back({path_.ToString(), PrintLoc(p_, loc_), Cat(parts...)});
+    if (errors_.size() < kMaxVerifyErrors)
+      errors_.push_back({path_.ToString(), PrintLoc(p_, loc_), Cat(parts...).substr(0, 600)});
   }
   template <typename Table>
   void CheckSize(std::string_view name, const Table& table, size_t limit = kMaxTableEntries) {
@@ -106,7 +107,8 @@ void Checker::CheckNode(uint32_t id) {
   const ExprNode& node = p_.exprs[Expr{id}];
   const int arity = ExprArity(node.op);
   if (arity < -1) return Error("expression ", id, ": operator ", static_cast<int>(node.op), " is unknown");
-  if (!IsValidDType(static_cast<uint32_t>(node.dtype))) return Error("expression ", id, ": type ", static_cast<int>(node.dtype), " is unknown");
+  if (!IsValidDType(static_cast<uint32_t>(node.dtype)))
+    return Error("expression ", id, ": type ", static_cast<int>(node.dtype), " is unknown");
   if (arity >= 0 ? node.args.size() != static_cast<size_t>(arity) : node.args.size() > kMaxRank) {
     return Error("expression ", id, " (", ExprOpText(node.op), ") has ", node.args.size(), " operands");
   }
@@ -118,7 +120,8 @@ void Checker::CheckNode(uint32_t id) {
   if (depth_[id] > kMaxExprDepth) Error("expression ", id, " is nested deeper than ", kMaxExprDepth);
   switch (node.op) {
     case ExprOp::kIntImm:
-      if (IsFloat(node.dtype) || WrapInt(node.i, node.dtype) != node.i) Error("number ", node.i, " does not fit ", DTypeName(node.dtype));
+      if (IsFloat(node.dtype) || WrapInt(node.i, node.dtype) != node.i)
+        Error("number ", node.i, " does not fit ", DTypeName(node.dtype));
       break;
     case ExprOp::kFloatImm:
       if (!IsFloat(node.dtype)) Error("a float number cannot have type ", DTypeName(node.dtype));
@@ -147,7 +150,8 @@ void Checker::CheckExprs(const std::vector<Expr>& list, std::string_view what, s
 
 void Checker::CheckBuffer(const Buffer& buffer) {
   loc_ = buffer.loc;
-  if (buffer.scope == Scope::kInvalid || buffer.scope > Scope::kBarrier) Error("scope ", static_cast<int>(buffer.scope), " is unknown");
+  if (buffer.scope == Scope::kInvalid || buffer.scope > Scope::kBarrier)
+    Error("scope ", static_cast<int>(buffer.scope), " is unknown");
   if (!IsValidDType(static_cast<uint32_t>(buffer.dtype))) Error("type ", static_cast<int>(buffer.dtype), " is unknown");
   CheckExprs(buffer.shape, "an extent");
   CheckExprs(buffer.strides, "a stride");
@@ -177,7 +181,8 @@ void Checker::CheckTables() {
     if (!is_tensor && param.kind != Param::Kind::kScalar) return Error("kind ", static_cast<int>(param.kind), " is unknown");
     const size_t size = is_tensor ? p_.buffers.size() : p_.scalars.size();
     if (param.index >= size) Error(is_tensor ? "buffer " : "scalar ", param.index, " does not exist; the program has ", size);
-    if (param.access > Access::kInOut || (is_tensor && param.access == Access::kInvalid)) Error("access ", static_cast<int>(param.access), " is unknown");
+    if (param.access > Access::kInOut || (is_tensor && param.access == Access::kInvalid))
+      Error("access ", static_cast<int>(param.access), " is unknown");
   });
   each("assumptions", p_.assumptions, [&](Expr e) { CheckExpr(e, "an assumption"); });
   each("workspaces", p_.workspaces, [&](const Workspace& w) {
@@ -187,7 +192,7 @@ void Checker::CheckTables() {
 
 void Checker::CheckBlock(const Block& block, size_t depth) {
   if (depth > kMaxStatementDepth) return Error("statements are nested deeper than ", kMaxStatementDepth);
-  for (size_t i = 0; i < block.size(); ++i) {
+  for (size_t i = 0; i < block.size() && errors_.size() < kMaxVerifyErrors; ++i) {
     const Stmt& stmt = block[i];
     auto scope = path_.Enter("", i);
     loc_ = stmt.loc;

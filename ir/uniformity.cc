@@ -5,7 +5,7 @@
 namespace tilert {
 namespace {
 
-constexpr int kMaxPasses = 16;  // each pass carries values once around the loops; four levels need few
+constexpr int kMaxPasses = 8;  // each pass carries values once around the loops; four levels need few
 
 Uniformity Join(Uniformity a, Uniformity b) { return std::max(a, b); }
 

@@ -36,9 +36,9 @@ class ThreadUniformity {
   const Program& p_;
   const VarId thread_;
   absl::flat_hash_map<VarId, Uniformity> vars_;
-  absl::flat_hash_map<BufferId, Uniformity> buffers_;         // local and var buffers
+  absl::flat_hash_map<BufferId, Uniformity> buffers_;  // local and var buffers
   absl::flat_hash_map<const Stmt*, Uniformity> control_;
-  absl::flat_hash_map<const Stmt*, Uniformity> divergence_;   // of loops: where threads leave or skip on their own
+  absl::flat_hash_map<const Stmt*, Uniformity> divergence_;  // of loops: where threads leave or skip on their own
   bool changed_ = false;
 };
 

@@ -20,8 +20,10 @@ class Context {
 
   template <typename... Parts>
   void Error(const Parts&... parts) {
-    if (errors_.size() < kMaxVerifyErrors) errors_.push_back({path.ToString(), PrintLoc(p, loc), Cat(parts...)});
+    if (!full()) errors_.push_back({path.ToString(), PrintLoc(p, loc), Shortened(Cat(parts...))});
   }
+  // No more errors are taken: whoever walks statements stops, so that hostile programs cannot buy time with messages.
+  bool full() const { return errors_.size() >= kMaxVerifyErrors; }
   // "'A_shared'", as in the source.
   std::string Name(BufferId id) const { return Cat("'", p.buffers[id].name, "'"); }
   std::string Text(Expr e) const { return PrintExpr(p, e); }
@@ -43,9 +45,14 @@ class Context {
   SourceLoc loc;
 
  private:
+  static std::string Shortened(std::string message) {
+    constexpr size_t kMaxMessage = 600;  // expressions and names may be long
+    if (message.size() > kMaxMessage) message.replace(kMaxMessage, std::string::npos, " …");
+    return message;
+  }
   template <typename Visit>
   void Walk(const Block& block, Visit& visit) {
-    for (size_t i = 0; i < block.size(); ++i) {
+    for (size_t i = 0; i < block.size() && !full(); ++i) {
       auto scope = path.Enter("", i);
       loc = block[i].loc;
       visit(block[i]);

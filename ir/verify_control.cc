@@ -89,21 +89,26 @@ void ControlChecker::CheckAlloc(const Alloc& s, const Frame& frame) {
   const Scope scope = c_.p.buffers[s.buffer].scope;
   owner_of_[s.buffer] = frame.owner;
   const bool is_private = scope == Scope::kLocal || scope == Scope::kVar;
-  if (frame.place != Place::kTile && !is_private) c_.Error(c_.Name(s.buffer), " belongs to the block and cannot be allocated ", PlaceText(frame), ": allocate it outside");
-  if (frame.in_role && scope == Scope::kBarrier) c_.Error("barrier ", c_.Name(s.buffer), " must be allocated outside the roles that meet at it");
+  if (frame.place != Place::kTile && !is_private)
+    c_.Error(c_.Name(s.buffer), " belongs to the block and cannot be allocated ", PlaceText(frame), ": allocate it outside");
+  if (frame.in_role && scope == Scope::kBarrier)
+    c_.Error("barrier ", c_.Name(s.buffer), " must be allocated outside the roles that meet at it");
 }
 
 void ControlChecker::CheckLoop(const For& s, const Frame& frame) {
   if (frame.place == Place::kTile) return;
-  if (s.kind == ForKind::kPipelined || s.kind == ForKind::kPersistent) c_.Error("this kind of loop cannot stand ", PlaceText(frame), ": use T.serial");
+  if (s.kind == ForKind::kPipelined || s.kind == ForKind::kPersistent)
+    c_.Error("this kind of loop cannot stand ", PlaceText(frame), ": use T.serial");
 }
 
 void ControlChecker::CheckWrite(BufferId id, const Frame& frame) {
   const Scope scope = c_.p.buffers[id].scope;
   if ((scope == Scope::kLocal || scope == Scope::kVar) && owner_of_[id] != frame.owner) {
-    c_.Error(c_.Name(id), " is private to where it was allocated and cannot be written ", PlaceText(frame), ": allocate it there, or use shared memory");
+    c_.Error(c_.Name(id), " is private to where it was allocated and cannot be written ", PlaceText(frame),
+             ": allocate it there, or use shared memory");
   }
-  if (scope == Scope::kFragment && frame.place == Place::kThread) c_.Error(c_.Name(id), " is a fragment, spread over the threads: a thread region cannot write it; use shared or local memory");
+  if (scope == Scope::kFragment && frame.place == Place::kThread)
+    c_.Error(c_.Name(id), " is a fragment, spread over the threads: a thread region cannot write it; use shared or local memory");
 }
 
 void ControlChecker::CheckReads(const Stmt& stmt, const Frame& frame) {
@@ -111,7 +116,8 @@ void ControlChecker::CheckReads(const Stmt& stmt, const Frame& frame) {
   ForEachExpr(stmt, [&](Expr root) {
     ForEachNode(c_.p.exprs, root, [&](Expr, const ExprNode& node) {
       if (node.op == ExprOp::kLoad && c_.p.buffers[node.i].scope == Scope::kFragment) {
-        c_.Error(c_.Name(static_cast<BufferId>(node.i)), " is a fragment, spread over the threads: a thread region cannot read it; use shared or local memory");
+        c_.Error(c_.Name(static_cast<BufferId>(node.i)),
+                 " is a fragment, spread over the threads: a thread region cannot read it; use shared or local memory");
       }
     });
   });
@@ -125,7 +131,8 @@ void ControlChecker::CheckRoles(const Roles& s, const Frame&) {
     if (!c_.p.exprs.AsInt(role.thread_begin, &begin) || !c_.p.exprs.AsInt(role.thread_end, &end)) {
       c_.Error("the threads of a role must be numbers or constants");
     } else if (begin < last_end || end <= begin || (threads_ && end > *threads_)) {
-      c_.Error("role [", begin, ", ", end, ") must be ascending, apart from the others, and within the block's ", threads_.value_or(1024), " threads");
+      c_.Error("role [", begin, ", ", end, ") must be ascending, apart from the others, and within the block's ",
+               threads_.value_or(1024), " threads");
     } else if (begin % 32 != 0 || end % 32 != 0) {
       c_.Error("role [", begin, ", ", end, ") splits a warp: use multiples of 32");
     } else {
@@ -138,10 +145,12 @@ void ControlChecker::CheckThreadControl(const Stmt& stmt, const Frame& frame) {
   if (frame.threads == nullptr) return;
   const Uniformity control = frame.threads->ControlOf(stmt);
   if (std::holds_alternative<SyncThreads>(stmt.op) && control != Uniformity::kBlock) {
-    c_.Error("T.sync_threads() runs under a condition on which only each ", UniformityText(control), " agrees: all threads of the block must reach it together");
+    c_.Error("T.sync_threads() runs under a condition on which only each ", UniformityText(control),
+             " agrees: all threads of the block must reach it together");
   }
   if (std::holds_alternative<Gemm>(stmt.op) && control > Uniformity::kWarpgroup) {
-    c_.Error("wgmma_gemm runs under a condition on which only each ", UniformityText(control), " agrees: a warpgroup must run it together");
+    c_.Error("wgmma_gemm runs under a condition on which only each ", UniformityText(control),
+             " agrees: a warpgroup must run it together");
   }
 }
 
@@ -177,7 +186,8 @@ void ControlChecker::WalkStmt(const Stmt& stmt, const Frame& frame) {
              },
              stmt.op);
   std::optional<ThreadUniformity> threads;
-  if (const auto* region = std::get_if<ThreadRegion>(&stmt.op)) threads.emplace(c_.p, *region);
+  const auto* region = std::get_if<ThreadRegion>(&stmt.op);
+  if (region != nullptr && frame.place == Place::kTile) threads.emplace(c_.p, *region);  // a nested one is refused
   const std::vector<const Block*> children = ChildBlocks(stmt);
   for (size_t part = 0; part < children.size(); ++part) {
     auto scope = c_.path.EnterPart(stmt, part);
@@ -188,7 +198,7 @@ void ControlChecker::WalkStmt(const Stmt& stmt, const Frame& frame) {
 }
 
 void ControlChecker::WalkBlock(const Block& block, const Frame& frame) {
-  for (size_t i = 0; i < block.size(); ++i) {
+  for (size_t i = 0; i < block.size() && !c_.full(); ++i) {
     auto scope = c_.path.Enter("", i);
     c_.loc = block[i].loc;
     WalkStmt(block[i], frame);

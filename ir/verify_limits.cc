@@ -7,7 +7,9 @@
 namespace tilert::verify {
 namespace {
 
-uint64_t Saturated(uint64_t a, uint64_t b) { return a != 0 && b > (kMaxUnrolled + 1) / a ? kMaxUnrolled + 1 : std::min(a * b, kMaxUnrolled + 1); }
+uint64_t Saturated(uint64_t a, uint64_t b) {
+  return a != 0 && b > (kMaxUnrolled + 1) / a ? kMaxUnrolled + 1 : std::min(a * b, kMaxUnrolled + 1);
+}
 
 // Statements after unrolling, saturated just beyond the limit.
 uint64_t Unrolled(const Program& p, const Block& block) {
@@ -17,9 +19,12 @@ uint64_t Unrolled(const Program& p, const Block& block) {
     for (const Block* child : ChildBlocks(stmt)) nested += Unrolled(p, *child);
     int64_t begin = 0, end = 0, step = 0;
     const auto* loop = std::get_if<For>(&stmt.op);
-    const bool unrolls = loop != nullptr && (loop->kind == ForKind::kUnrolled || loop->kind == ForKind::kVectorized) && p.exprs.AsInt(loop->begin, &begin) &&
-                         p.exprs.AsInt(loop->end, &end) && p.exprs.AsInt(loop->step, &step) && step > 0 && end > begin;
-    if (unrolls) nested = Saturated(nested, (static_cast<uint64_t>(end) - static_cast<uint64_t>(begin) - 1) / static_cast<uint64_t>(step) + 1);
+    const bool unrolls = loop != nullptr && (loop->kind == ForKind::kUnrolled || loop->kind == ForKind::kVectorized) &&
+                         p.exprs.AsInt(loop->begin, &begin) && p.exprs.AsInt(loop->end, &end) &&
+                         p.exprs.AsInt(loop->step, &step) && step > 0 && end > begin;
+    if (unrolls)
+      nested =
+          Saturated(nested, (static_cast<uint64_t>(end) - static_cast<uint64_t>(begin) - 1) / static_cast<uint64_t>(step) + 1);
     count = std::min(count + nested, kMaxUnrolled + 1);
   }
   return count;

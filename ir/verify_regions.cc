@@ -42,7 +42,9 @@ class RegionChecker {
   void CheckStmt(const Op&) {}
   void CheckStmt(const Copy& s);
   void CheckStmt(const Gemm& s);
-  void CheckStmt(const Fill& s) { Memory(s.dst.buffer, "the destination of fill", {Scope::kGlobal, Scope::kShared, Scope::kFragment, Scope::kLocal}); }
+  void CheckStmt(const Fill& s) {
+    Memory(s.dst.buffer, "the destination of fill", {Scope::kGlobal, Scope::kShared, Scope::kFragment, Scope::kLocal});
+  }
   void CheckStmt(const Reduce& s);
   void CheckStmt(const Scan& s);
   void CheckStmt(const Parallel& s);
@@ -80,7 +82,8 @@ void RegionChecker::Memory(BufferId id, std::string_view what, std::initializer_
 
 void RegionChecker::Subscripts(BufferId id, const std::vector<Expr>& indices) {
   const size_t rank = c_.p.buffers[id].shape.size();
-  if (indices.size() != rank) c_.Error(c_.Name(id), " has ", rank, " dimensions and is written with ", indices.size(), " subscripts");
+  if (indices.size() != rank)
+    c_.Error(c_.Name(id), " has ", rank, " dimensions and is written with ", indices.size(), " subscripts");
 }
 
 std::optional<int64_t> RegionChecker::Known(Expr e) const {
@@ -116,7 +119,8 @@ void RegionChecker::Agree(const Region& src, const Extents& a, const Region& dst
 
 void RegionChecker::Static(const Region& r, std::string_view what) {
   for (Expr e : r.extent) {
-    if (!IsLaunchTime(c_.p, e)) c_.Error(what, ", ", c_.Name(r.buffer), ", has extent ", c_.Text(e), ": it must be made of dims, constants and numbers");
+    if (!IsLaunchTime(c_.p, e))
+      c_.Error(what, ", ", c_.Name(r.buffer), ", has extent ", c_.Text(e), ": it must be made of dims, constants and numbers");
   }
 }
 
@@ -165,12 +169,17 @@ void RegionChecker::CheckStmt(const Gemm& s) {
   const DType a = Of(s.a).dtype, b = Of(s.b).dtype, c = Of(s.c).dtype;
   if (!GemmAccumulates(a, b, c)) {
     c_.Error("gemm of ", DTypeName(a), " and ", DTypeName(b), " into ", DTypeName(c),
-             ": operands must have one type (or be two of 8 bits), accumulated in float32, their own type of 16 bits or more, or int32 for int8");
+             ": operands must have one type (or be two of 8 bits), accumulated in float32, their own type of 16 bits or more, or "
+             "int32 for int8");
   }
-  const auto left = Matrix(s.a, "operand A of gemm"), right = Matrix(s.b, "operand B of gemm"), sum = Matrix(s.c, "the accumulator of gemm");
+  const auto left = Matrix(s.a, "operand A of gemm"), right = Matrix(s.b, "operand B of gemm"),
+             sum = Matrix(s.c, "the accumulator of gemm");
   if (!left || !right || !sum) return;
-  const Expr m = (*left)[s.transpose_a], k = (*left)[!s.transpose_a], k_right = (*right)[s.transpose_b], n = (*right)[!s.transpose_b];
-  if (Differ(k, k_right)) c_.Error("gemm sums over ", c_.Text(k), " columns of A and ", c_.Text(k_right), " rows of B: check transpose_A and transpose_B");
+  const Expr m = (*left)[s.transpose_a], k = (*left)[!s.transpose_a], k_right = (*right)[s.transpose_b],
+             n = (*right)[!s.transpose_b];
+  if (Differ(k, k_right))
+    c_.Error("gemm sums over ", c_.Text(k), " columns of A and ", c_.Text(k_right),
+             " rows of B: check transpose_A and transpose_B");
   if (Differ(m, (*sum)[0]) || Differ(n, (*sum)[1])) {
     c_.Error("gemm makes a matrix of ", Text({m, n}), ", the accumulator ", c_.Name(s.c.buffer), " is ", Text(*sum));
   }
@@ -180,11 +189,13 @@ void RegionChecker::CheckStmt(const Reduce& s) {
   Memory(s.src.buffer, "the source of reduce", {Scope::kShared, Scope::kFragment});
   Memory(s.dst.buffer, "the destination of reduce", {Scope::kShared, Scope::kFragment});
   Static(s.src, "the source of reduce");
-  if (s.axis >= s.src.extent.size()) return c_.Error("dim=", s.axis, " is no dimension of ", c_.Name(s.src.buffer), ", which has ", s.src.extent.size());
+  if (s.axis >= s.src.extent.size())
+    return c_.Error("dim=", s.axis, " is no dimension of ", c_.Name(s.src.buffer), ", which has ", s.src.extent.size());
   Agree(s.src, WithoutOnes(s.src, s.axis), s.dst, WithoutOnes(s.dst));
   const DType src = Of(s.src).dtype, dst = Of(s.dst).dtype;
   const bool is_bitwise = s.op == ReduceOp::kBitAnd || s.op == ReduceOp::kBitOr || s.op == ReduceOp::kBitXor;
-  if (is_bitwise && !(IsInteger(src) && src == dst)) c_.Error("bitwise reductions take integers of one type, not ", DTypeName(src), " and ", DTypeName(dst));
+  if (is_bitwise && !(IsInteger(src) && src == dst))
+    c_.Error("bitwise reductions take integers of one type, not ", DTypeName(src), " and ", DTypeName(dst));
   if (!is_bitwise && (IsFloat(src) ? !IsFloat(dst) : !IsInteger(src) || !IsInteger(dst))) {
     c_.Error("reduction of ", DTypeName(src), " into ", DTypeName(dst), ": both must be floats or both integers");
   }
@@ -194,32 +205,39 @@ void RegionChecker::CheckStmt(const Scan& s) {
   Memory(s.src.buffer, "the source of cumsum", {Scope::kShared, Scope::kFragment});
   Memory(s.dst.buffer, "the destination of cumsum", {Scope::kShared, Scope::kFragment});
   Static(s.src, "the source of cumsum");
-  if (s.axis >= s.src.extent.size()) return c_.Error("dim=", s.axis, " is no dimension of ", c_.Name(s.src.buffer), ", which has ", s.src.extent.size());
+  if (s.axis >= s.src.extent.size())
+    return c_.Error("dim=", s.axis, " is no dimension of ", c_.Name(s.src.buffer), ", which has ", s.src.extent.size());
   Agree(s.src, WithoutOnes(s.src), s.dst, WithoutOnes(s.dst));
   const DType src = Of(s.src).dtype, dst = Of(s.dst).dtype;
-  if (IsFloat(src) != IsFloat(dst) || src == DType::kBool || dst == DType::kBool) c_.Error("cumsum of ", DTypeName(src), " into ", DTypeName(dst));
+  if (IsFloat(src) != IsFloat(dst) || src == DType::kBool || dst == DType::kBool)
+    c_.Error("cumsum of ", DTypeName(src), " into ", DTypeName(dst));
 }
 
 void RegionChecker::CheckStmt(const Parallel& s) {
-  if (s.vars.empty() || s.vars.size() != s.extents.size()) c_.Error("a parallel loop of ", s.extents.size(), " extents and ", s.vars.size(), " variables");
+  if (s.vars.empty() || s.vars.size() != s.extents.size())
+    c_.Error("a parallel loop of ", s.extents.size(), " extents and ", s.vars.size(), " variables");
   for (Expr e : s.extents) {
     if (Known(e) && *Known(e) < 0) c_.Error("a parallel loop has an extent of ", *Known(e));
   }
 }
 
 void RegionChecker::CheckStmt(const For& s) {
-  if (!Known(s.step) || *Known(s.step) < 1) c_.Error("the step of a loop must be a number or constant of at least 1, not ", c_.Text(s.step));
+  if (!Known(s.step) || *Known(s.step) < 1)
+    c_.Error("the step of a loop must be a number or constant of at least 1, not ", c_.Text(s.step));
   const bool is_pipelined = s.kind == ForKind::kPipelined;
-  if (!is_pipelined && (s.num_stages != 0 || !s.order.empty() || !s.stage.empty())) c_.Error("num_stages, order and stage belong to T.Pipelined");
+  if (!is_pipelined && (s.num_stages != 0 || !s.order.empty() || !s.stage.empty()))
+    c_.Error("num_stages, order and stage belong to T.Pipelined");
   if (s.num_stages > 16) c_.Error("num_stages=", s.num_stages, " is more than 16");
   std::vector<bool> taken(s.body.size());
   for (const auto* list : {&s.order, &s.stage}) {
     if (!list->empty() && list->size() != s.body.size()) {
-      c_.Error(list == &s.order ? "order" : "stage", " has ", list->size(), " entries for a body of ", s.body.size(), " statements");
+      c_.Error(list == &s.order ? "order" : "stage", " has ", list->size(), " entries for a body of ", s.body.size(),
+               " statements");
     }
   }
   for (int32_t place : s.order) {
-    if (place < 0 || static_cast<size_t>(place) >= taken.size() || taken[place]) return c_.Error("order must name each of 0 … ", s.body.size() - 1, " once");
+    if (place < 0 || static_cast<size_t>(place) >= taken.size() || taken[place])
+      return c_.Error("order must name each of 0 … ", s.body.size() - 1, " once");
     taken[place] = true;
   }
   for (int32_t stage : s.stage) {
@@ -228,14 +246,16 @@ void RegionChecker::CheckStmt(const For& s) {
 }
 
 void RegionChecker::CheckStmt(const Store& s) {
-  Memory(s.buffer, "the destination of an assignment", {Scope::kGlobal, Scope::kShared, Scope::kFragment, Scope::kLocal, Scope::kVar});
+  Memory(s.buffer, "the destination of an assignment",
+         {Scope::kGlobal, Scope::kShared, Scope::kFragment, Scope::kLocal, Scope::kVar});
   Subscripts(s.buffer, s.indices);
 }
 
 void RegionChecker::AtomicType(BufferId id) {
   const DType type = c_.p.buffers[id].dtype;
   const bool allowed = (IsFloat(type) && DTypeBits(type) >= 16) || (IsInteger(type) && DTypeBits(type) >= 32);
-  if (!allowed) c_.Error("atomics on ", DTypeName(type), " do not exist: use 32- or 64-bit integers, or floats of 16 bits or more");
+  if (!allowed)
+    c_.Error("atomics on ", DTypeName(type), " do not exist: use 32- or 64-bit integers, or floats of 16 bits or more");
 }
 
 void RegionChecker::CheckStmt(const Atomic& s) {
@@ -254,7 +274,8 @@ void RegionChecker::CheckStmt(const AtomicTile& s) {
 void RegionChecker::CheckStmt(const Annotate& s) {
   const bool takes_buffer = s.kind != AnnotationKind::kUseSwizzle && s.kind != AnnotationKind::kNoWarpSpecialization;
   const size_t args = s.kind == AnnotationKind::kUseSwizzle || s.kind == AnnotationKind::kSafeValue;
-  if (takes_buffer != (s.buffer != kNoId)) return c_.Error("the annotation ", takes_buffer ? "needs a buffer" : "takes no buffer");
+  if (takes_buffer != (s.buffer != kNoId))
+    return c_.Error("the annotation ", takes_buffer ? "needs a buffer" : "takes no buffer");
   if (s.args.size() != args) return c_.Error("the annotation takes ", args, " operands, not ", s.args.size());
   if (s.kind == AnnotationKind::kUseSwizzle) {
     if (!Known(s.args[0]) || *Known(s.args[0]) < 1) c_.Error("the panel size of use_swizzle must be a number of at least 1");
@@ -262,7 +283,8 @@ void RegionChecker::CheckStmt(const Annotate& s) {
   } else if (!s.text.empty()) {
     c_.Error("the annotation takes no text");
   }
-  if (s.kind == AnnotationKind::kLayoutSwizzled || s.kind == AnnotationKind::kLayoutRowMajor) Memory(s.buffer, "what a layout is given to", {Scope::kShared});
+  if (s.kind == AnnotationKind::kLayoutSwizzled || s.kind == AnnotationKind::kLayoutRowMajor)
+    Memory(s.buffer, "what a layout is given to", {Scope::kShared});
 }
 
 void RegionChecker::CheckStmt(const Print& s) {
@@ -270,7 +292,8 @@ void RegionChecker::CheckStmt(const Print& s) {
   for (size_t i = 0; i < s.format.size(); ++i) {
     if (s.format[i] != '{' && s.format[i] != '}') continue;
     const char next = i + 1 < s.format.size() ? s.format[i + 1] : '\0';
-    if (next != s.format[i] && !(s.format[i] == '{' && next == '}')) return c_.Error("a brace in the format must be {} for a value, or {{ or }} for itself");
+    if (next != s.format[i] && !(s.format[i] == '{' && next == '}'))
+      return c_.Error("a brace in the format must be {} for a value, or {{ or }} for itself");
     fields += next != s.format[i];
     ++i;
   }
@@ -283,7 +306,8 @@ void RegionChecker::CheckStmt(const BarrierOp& s) {
   BarrierBuffer(s.barrier);
   Subscripts(s.barrier, s.indices);
   const bool takes_operand = s.kind != BarrierOpKind::kArrive;
-  if (takes_operand != bool(s.operand)) c_.Error(takes_operand ? "wait needs a parity, expect_tx a number of bytes" : "arrive takes no operand");
+  if (takes_operand != bool(s.operand))
+    c_.Error(takes_operand ? "wait needs a parity, expect_tx a number of bytes" : "arrive takes no operand");
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ class ScopeChecker {
   std::vector<VarId> vars_;
 };
 
-ScopeChecker::ScopeChecker(Context& c) : c_(c), access_(c.p.buffers.size(), Access::kInOut), var_visible_(c.p.vars.size()), var_bound_(c.p.vars.size()) {
+ScopeChecker::ScopeChecker(Context& c)
+    : c_(c), access_(c.p.buffers.size(), Access::kInOut), var_visible_(c.p.vars.size()), var_bound_(c.p.vars.size()) {
   for (const Buffer& buffer : c.p.buffers) buffer_visible_.push_back(buffer.scope == Scope::kGlobal);
   for (const Param& param : c.p.params) {
     if (param.kind == Param::Kind::kTensor) access_[param.index] = param.access;
@@ -52,8 +53,10 @@ void ScopeChecker::Bind(VarId var) {
 }
 
 void ScopeChecker::UseBuffer(BufferId id, bool is_written, bool is_read) {
-  if (!buffer_visible_[id]) c_.Error(c_.Name(id), " does not exist here: allocate it in this block or one around it, before its use");
-  if (is_written && access_[id] == Access::kIn) c_.Error(c_.Name(id), " is written but declared access=\"in\": declare it \"inout\" or \"out\"");
+  if (!buffer_visible_[id])
+    c_.Error(c_.Name(id), " does not exist here: allocate it in this block or one around it, before its use");
+  if (is_written && access_[id] == Access::kIn)
+    c_.Error(c_.Name(id), " is written but declared access=\"in\": declare it \"inout\" or \"out\"");
   if (is_read && access_[id] == Access::kOut) c_.Error(c_.Name(id), " is read but declared access=\"out\": declare it \"inout\"");
 }
 
@@ -113,7 +116,7 @@ void ScopeChecker::WalkStmt(const Stmt& stmt) {
 
 void ScopeChecker::WalkBlock(const Block& block) {
   const size_t first_buffer = buffers_.size(), first_var = vars_.size();
-  for (size_t i = 0; i < block.size(); ++i) {
+  for (size_t i = 0; i < block.size() && !c_.full(); ++i) {
     auto scope = c_.path.Enter("", i);
     c_.loc = block[i].loc;
     WalkStmt(block[i]);

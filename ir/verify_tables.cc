@@ -43,7 +43,8 @@ class TableChecker {
 
 void TableChecker::CheckName(std::string_view what, const std::string& name) {
   if (!IsIdentifier(name)) {
-    c_.Error(what, " cannot be named ", QuotedText(name), ": names are letters, digits and _, at most ", kMaxNameLength, ", and no word of Python");
+    c_.Error(what, " cannot be named ", QuotedText(name), ": names are letters, digits and _, at most ", kMaxNameLength,
+             ", and no word of Python");
   }
 }
 
@@ -77,7 +78,8 @@ void TableChecker::CheckConstants() {
     std::vector<int64_t> values = p_.constants[i].candidates;
     if (values.empty()) c_.Error("constant '", p_.constants[i].name, "' has no candidate");
     std::sort(values.begin(), values.end());
-    if (std::adjacent_find(values.begin(), values.end()) != values.end()) c_.Error("constant '", p_.constants[i].name, "' lists a candidate twice");
+    if (std::adjacent_find(values.begin(), values.end()) != values.end())
+      c_.Error("constant '", p_.constants[i].name, "' lists a candidate twice");
   }
 }
 
@@ -91,13 +93,15 @@ void TableChecker::CheckParams() {
       continue;
     }
     ++owners_[param.index];
-    if (p_.buffers[param.index].scope != Scope::kGlobal) c_.Error(c_.Name(param.index), " is no global buffer and cannot be a parameter");
+    if (p_.buffers[param.index].scope != Scope::kGlobal)
+      c_.Error(c_.Name(param.index), " is no global buffer and cannot be a parameter");
   }
   for (size_t i = 0; i < p_.scalars.size(); ++i) {
     auto scope = c_.path.Enter("scalars", i);
     const ScalarParam& scalar = p_.scalars[i];
     if (scalar_params[i] == 0) c_.Error("scalar '", scalar.name, "' is not among the parameters");
-    if (scalar.dim != kNoId && !IsInteger(scalar.dtype)) c_.Error("scalar '", scalar.name, "' binds a dim and must be an integer, not ", DTypeName(scalar.dtype));
+    if (scalar.dim != kNoId && !IsInteger(scalar.dtype))
+      c_.Error("scalar '", scalar.name, "' binds a dim and must be an integer, not ", DTypeName(scalar.dtype));
   }
   for (size_t i = 0; i < p_.workspaces.size(); ++i) {
     auto scope = c_.path.Enter("workspaces", i);
@@ -112,11 +116,13 @@ void TableChecker::CheckShape(const Buffer& b) {
   const bool is_global = b.scope == Scope::kGlobal;
   for (Expr e : b.shape) {
     int64_t extent = 0;
-    if (!IsLaunchTime(p_, e)) c_.Error("'", b.name, "' has extent ", c_.Text(e), ": extents are made of dims, constants and numbers");
+    if (!IsLaunchTime(p_, e))
+      c_.Error("'", b.name, "' has extent ", c_.Text(e), ": extents are made of dims, constants and numbers");
     if (p_.exprs.AsInt(e, &extent) && extent < (is_global ? 0 : 1)) c_.Error("'", b.name, "' has an extent of ", extent);
   }
   for (Expr e : b.strides) {
-    if (!IsLaunchTime(p_, e)) c_.Error("'", b.name, "' has stride ", c_.Text(e), ": strides are made of dims, constants and numbers");
+    if (!IsLaunchTime(p_, e))
+      c_.Error("'", b.name, "' has stride ", c_.Text(e), ": strides are made of dims, constants and numbers");
   }
   if (!b.strides.empty() && !is_global) c_.Error("'", b.name, "' has strides: only tensors may");
   if (!b.strides.empty() && b.strides.size() != b.shape.size()) {
@@ -126,7 +132,8 @@ void TableChecker::CheckShape(const Buffer& b) {
   if ((b.scope == Scope::kShared || b.scope == Scope::kFragment || b.scope == Scope::kLocal) && b.shape.empty()) {
     c_.Error("'", b.name, "' has no dimension: use alloc_var");
   }
-  if ((b.scope == Scope::kBarrier) != (b.arrive_count > 0)) c_.Error("'", b.name, "': barriers, and nothing else, have an arrive count of at least 1");
+  if ((b.scope == Scope::kBarrier) != (b.arrive_count > 0))
+    c_.Error("'", b.name, "': barriers, and nothing else, have an arrive count of at least 1");
   if (b.scope == Scope::kBarrier && b.dtype != DType::kUInt64) c_.Error("barrier '", b.name, "' must be uint64");
 }
 
@@ -134,14 +141,16 @@ void TableChecker::CheckBuffers() {
   c_.ForEachStmt([&](const Stmt& stmt) {
     const auto* alloc = std::get_if<Alloc>(&stmt.op);
     if (alloc == nullptr) return;
-    if (p_.buffers[alloc->buffer].scope == Scope::kGlobal) return c_.Error(c_.Name(alloc->buffer), " is a global buffer: pass it as a parameter or workspace");
+    if (p_.buffers[alloc->buffer].scope == Scope::kGlobal)
+      return c_.Error(c_.Name(alloc->buffer), " is a global buffer: pass it as a parameter or workspace");
     if (++owners_[alloc->buffer] > 1) c_.Error(c_.Name(alloc->buffer), " is allocated twice");
   });
   for (size_t i = 0; i < p_.buffers.size(); ++i) {
     auto scope = c_.path.Enter("buffers", i);
     c_.loc = p_.buffers[i].loc;
     CheckShape(p_.buffers[i]);
-    if (p_.buffers[i].scope == Scope::kGlobal && owners_[i] != 1) c_.Error(c_.Name(i), " must be one parameter or one workspace; it is ", owners_[i]);
+    if (p_.buffers[i].scope == Scope::kGlobal && owners_[i] != 1)
+      c_.Error(c_.Name(i), " must be one parameter or one workspace; it is ", owners_[i]);
   }
   c_.loc = {};
 }
@@ -167,7 +176,8 @@ void TableChecker::CheckDims() {
   });
   for (size_t i = 0; i < p_.dims.size(); ++i) {
     auto scope = c_.path.Enter("dims", i);
-    if (used[i] && !bound[i]) c_.Error("dim '", p_.dims[i].name, "' is used but is no tensor's bare extent: nothing says what it is at launch");
+    if (used[i] && !bound[i])
+      c_.Error("dim '", p_.dims[i].name, "' is used but is no tensor's bare extent: nothing says what it is at launch");
   }
 }
 
@@ -178,7 +188,8 @@ void TableChecker::CheckLaunches() {
     const Launch& launch = p_.launches[i];
     c_.loc = launch.loc;
     if (launch.grid.empty() || launch.grid.size() > 3) c_.Error("a launch has 1 to 3 grid extents, not ", launch.grid.size());
-    if (launch.block_vars.size() != launch.grid.size()) c_.Error(launch.grid.size(), " grid extents and ", launch.block_vars.size(), " block variables");
+    if (launch.block_vars.size() != launch.grid.size())
+      c_.Error(launch.grid.size(), " grid extents and ", launch.block_vars.size(), " block variables");
     for (Expr e : launch.grid) {
       int64_t extent = 0;
       if (!IsLaunchTime(p_, e, /*scalars=*/true)) c_.Error("grid extent ", c_.Text(e), " is not known at launch");
@@ -186,7 +197,8 @@ void TableChecker::CheckLaunches() {
     }
     int64_t threads = 0;
     if (!IsLaunchTime(p_, launch.threads)) c_.Error("the number of threads must be made of dims, constants and numbers");
-    if (p_.exprs.AsInt(launch.threads, &threads) && (threads < 1 || threads > 1024)) c_.Error(threads, " threads: a block has 1 to 1024");
+    if (p_.exprs.AsInt(launch.threads, &threads) && (threads < 1 || threads > 1024))
+      c_.Error(threads, " threads: a block has 1 to 1024");
   }
   c_.loc = {};
 }
@@ -200,7 +212,8 @@ void TableChecker::Run() {
   CheckDims();
   for (size_t i = 0; i < p_.assumptions.size(); ++i) {
     auto scope = c_.path.Enter("assumptions", i);
-    if (!IsLaunchTime(p_, p_.assumptions[i])) c_.Error(c_.Text(p_.assumptions[i]), ": assumptions are made of dims, constants and numbers");
+    if (!IsLaunchTime(p_, p_.assumptions[i]))
+      c_.Error(c_.Text(p_.assumptions[i]), ": assumptions are made of dims, constants and numbers");
   }
   CheckLaunches();
 }

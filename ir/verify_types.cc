@@ -52,7 +52,8 @@ bool InDomain(DType type, Domain domain) {
 }
 
 std::string_view DomainText(Domain domain, DType type) {
-  if (IsFloat8(type) && (domain == Domain::kNumber || domain == Domain::kRealFloat)) return "computes in wider floats: cast to float32 or float16 first";
+  if (IsFloat8(type) && (domain == Domain::kNumber || domain == Domain::kRealFloat))
+    return "computes in wider floats: cast to float32 or float16 first";
   switch (domain) {
     case Domain::kNumber: return "needs numbers: cast first";
     case Domain::kRealFloat:
@@ -66,15 +67,19 @@ std::string_view DomainText(Domain domain, DType type) {
 }
 
 std::string LeafError(const ExprNode& node, DType expected) {
-  return node.dtype == expected ? "" : Cat("a ", ExprOpText(node.op), " of type ", DTypeName(expected), " is used as ", DTypeName(node.dtype));
+  return node.dtype == expected
+             ? ""
+             : Cat("a ", ExprOpText(node.op), " of type ", DTypeName(expected), " is used as ", DTypeName(node.dtype));
 }
 
 std::string LoadError(const Program& p, const ExprNode& node) {
   const Buffer& b = p.buffers[node.i];
   if (b.scope == Scope::kBarrier) return Cat("'", b.name, "' is a barrier and has no elements to read");
-  if (node.args.size() != b.shape.size()) return Cat("'", b.name, "' has ", b.shape.size(), " dimensions and is read with ", node.args.size(), " subscripts");
+  if (node.args.size() != b.shape.size())
+    return Cat("'", b.name, "' has ", b.shape.size(), " dimensions and is read with ", node.args.size(), " subscripts");
   for (Expr arg : node.args) {
-    if (p.exprs[arg].dtype != DType::kIndex) return Cat("a subscript of '", b.name, "' is ", DTypeName(p.exprs[arg].dtype), ": cast it to index");
+    if (p.exprs[arg].dtype != DType::kIndex)
+      return Cat("a subscript of '", b.name, "' is ", DTypeName(p.exprs[arg].dtype), ": cast it to index");
   }
   return LeafError(node, b.dtype);
 }
@@ -85,17 +90,23 @@ std::string OperatorError(const Program& p, const ExprNode& node) {
   for (Expr arg : node.args) {
     const DType found = p.exprs[arg].dtype;
     if (!InDomain(found, domain)) return Cat("'", ExprOpText(node.op), "' on ", DTypeName(found), " ", DomainText(domain, found));
-    if (found != type) return Cat("'", ExprOpText(node.op), "' on ", DTypeName(type), " and ", DTypeName(found), ": cast one of them");
+    if (found != type)
+      return Cat("'", ExprOpText(node.op), "' on ", DTypeName(type), " and ", DTypeName(found), ": cast one of them");
   }
-  const bool gives_bool = IsComparison(node.op) || domain == Domain::kBool || node.op == ExprOp::kIsNan || node.op == ExprOp::kIsInf;
+  const bool gives_bool =
+      IsComparison(node.op) || domain == Domain::kBool || node.op == ExprOp::kIsNan || node.op == ExprOp::kIsInf;
   const DType result = gives_bool ? DType::kBool : type;
-  return node.dtype == result ? "" : Cat("'", ExprOpText(node.op), "' on ", DTypeName(type), " gives ", DTypeName(result), ", not ", DTypeName(node.dtype));
+  return node.dtype == result ? ""
+                              : Cat("'", ExprOpText(node.op), "' on ", DTypeName(type), " gives ", DTypeName(result), ", not ",
+                                    DTypeName(node.dtype));
 }
 
 std::string SelectError(const Program& p, const ExprNode& node) {
   const DType cond = p.exprs[node.args[0]].dtype, a = p.exprs[node.args[1]].dtype, b = p.exprs[node.args[2]].dtype;
   if (!IsBool(cond)) return Cat("the condition of if_then_else is ", DTypeName(cond), ": compare first");
-  return a == b && a == node.dtype ? "" : Cat("if_then_else chooses between ", DTypeName(a), " and ", DTypeName(b), ": cast one of them");
+  return a == b && a == node.dtype
+             ? ""
+             : Cat("if_then_else chooses between ", DTypeName(a), " and ", DTypeName(b), ": cast one of them");
 }
 
 }  // namespace
@@ -112,7 +123,9 @@ std::string NodeTypeError(const Program& p, const ExprNode& node) {
     case ExprOp::kCast: return "";
     case ExprOp::kReinterpret: {
       const DType from = p.exprs[node.args[0]].dtype;
-      return DTypeBits(from) == DTypeBits(node.dtype) ? "" : Cat("reinterpret from ", DTypeName(from), " to ", DTypeName(node.dtype), ", which has another width");
+      return DTypeBits(from) == DTypeBits(node.dtype)
+                 ? ""
+                 : Cat("reinterpret from ", DTypeName(from), " to ", DTypeName(node.dtype), ", which has another width");
     }
     case ExprOp::kSelect: return SelectError(p, node);
     default: return OperatorError(p, node);
@@ -133,7 +146,8 @@ class TypeChecker {
   bool Well(Expr e);
   void Expect(Expr e, DType type, std::string_view what) {
     if (!Well(e) || c_.TypeOf(e) == type) return;
-    c_.Error(what, " is ", DTypeName(c_.TypeOf(e)), ", not ", DTypeName(type), type == DType::kBool ? ": compare first" : ": cast it");
+    c_.Error(what, " is ", DTypeName(c_.TypeOf(e)), ", not ", DTypeName(type),
+             type == DType::kBool ? ": compare first" : ": cast it");
   }
   void ExpectAll(const std::vector<Expr>& list, std::string_view what) {
     for (Expr e : list) Expect(e, DType::kIndex, what);
@@ -143,7 +157,8 @@ class TypeChecker {
     ExpectAll(r.extent, "the extent of a region");
   }
   void Var(VarId id, DType type, std::string_view what) {
-    if (c_.p.vars[id].dtype != type) c_.Error(what, " '", c_.p.vars[id].name, "' is ", DTypeName(c_.p.vars[id].dtype), ", not ", DTypeName(type));
+    if (c_.p.vars[id].dtype != type)
+      c_.Error(what, " '", c_.p.vars[id].name, "' is ", DTypeName(c_.p.vars[id].dtype), ", not ", DTypeName(type));
   }
   void Check(const Stmt& stmt);
 

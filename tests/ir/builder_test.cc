@@ -27,7 +27,8 @@ class BuilderTest : public testing::Test {
   std::string Text(Val v) { return PrintExpr(b_.program(), b_.E(v)); }
   ProgramBuilder b_{"test"};
   Val n_ = b_.Dim("N");
-  Val h_ = b_.Scalar("h", DType::kFloat16), i_ = b_.Scalar("i", DType::kInt32), u_ = b_.Scalar("u", DType::kUInt8), f_ = b_.Scalar("f", DType::kFloat32);
+  Val h_ = b_.Scalar("h", DType::kFloat16), i_ = b_.Scalar("i", DType::kInt32), u_ = b_.Scalar("u", DType::kUInt8),
+      f_ = b_.Scalar("f", DType::kFloat32);
   Val e_ = b_.Scalar("e", DType::kFloat8E4M3), t_ = b_.Scalar("t", DType::kBool);
 };
 

@@ -147,7 +147,8 @@ TEST(Bundle, HeaderFieldsAreChecked) {
   EXPECT_THAT(ErrorOf(WithHeader(bytes, 14, 9, 2)), HasSubstr("needs format 1.9"));
   EXPECT_THAT(ErrorOf(WithHeader(bytes, 16, 1, 8)), HasSubstr("flags"));
   for (size_t offset : {24, 32, 40, 48}) {
-    for (uint64_t value : {uint64_t{0}, uint64_t{1}, uint64_t{63}, bytes.size() + 1, uint64_t{1} << 40, ~uint64_t{0}, ~uint64_t{0} - 63}) {
+    for (uint64_t value :
+         {uint64_t{0}, uint64_t{1}, uint64_t{63}, bytes.size() + 1, uint64_t{1} << 40, ~uint64_t{0}, ~uint64_t{0} - 63}) {
       EXPECT_FALSE(ReadBundle(WithHeader(bytes, offset, value, 8)).ok()) << offset << " " << value;
       EXPECT_FALSE(ReadBundle(WithHeader(bytes, offset, value, 8), {.check_hash = false}).ok()) << offset << " " << value;
     }
@@ -187,7 +188,8 @@ TEST(Bundle, WriterRefusesWhatAReaderWould) {
   EXPECT_THAT(refusal([](Bundle& b) { b.programs.push_back(b.programs[0]); }), HasSubstr("a second program is named"));
   EXPECT_THAT(refusal([](Bundle& b) { std::get<Parallel>(b.programs[0].launches[0].body[0].op).vars[0] = 77; }),
               HasSubstr("launches[0].body[0]: variable 77 does not exist"));
-  EXPECT_THAT(refusal([](Bundle& b) { b.metadata["big"] = std::string(kMaxStringBytes + 1, 'x'); }), HasSubstr("more text than is allowed"));
+  EXPECT_THAT(refusal([](Bundle& b) { b.metadata["big"] = std::string(kMaxStringBytes + 1, 'x'); }),
+              HasSubstr("more text than is allowed"));
 }
 
 TEST(Bundle, DepthIsBounded) {

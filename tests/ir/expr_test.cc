@@ -49,7 +49,8 @@ TEST(Expr, RewriteReplacesFromTheRootDown) {
   const Expr x = from.Leaf(ExprOp::kDim, 0, DType::kIndex), y = from.Leaf(ExprOp::kDim, 1, DType::kIndex);
   const Expr root = from.Binary(ExprOp::kSub, from.Binary(ExprOp::kAdd, x, y), x);
   const Expr result = Rewrite(from, root, to, [&](Expr e, const ExprNode&) { return e == x ? to.Int(7) : Expr{}; });
-  EXPECT_EQ(result, to.Binary(ExprOp::kSub, to.Binary(ExprOp::kAdd, to.Int(7), to.Leaf(ExprOp::kDim, 1, DType::kIndex)), to.Int(7)));
+  EXPECT_EQ(result,
+            to.Binary(ExprOp::kSub, to.Binary(ExprOp::kAdd, to.Int(7), to.Leaf(ExprOp::kDim, 1, DType::kIndex)), to.Int(7)));
   const Expr in_place = Rewrite(from, root, from, [&](Expr e, const ExprNode&) { return e == y ? x : Expr{}; });
   EXPECT_EQ(in_place, from.Binary(ExprOp::kSub, from.Binary(ExprOp::kAdd, x, x), x));
 }
@@ -131,7 +132,8 @@ TEST_F(FoldTest, Identities) {
 TEST_F(FoldTest, FloatsAreLeftAlone) {
   const Expr x = arena_.Leaf(ExprOp::kScalar, 0, DType::kFloat32);
   for (const Expr e : {arena_.Binary(ExprOp::kMul, x, arena_.Float(0)), arena_.Binary(ExprOp::kAdd, x, arena_.Float(0)),
-                       arena_.Binary(ExprOp::kSub, x, x), arena_.Binary(ExprOp::kEq, x, x), arena_.Binary(ExprOp::kAdd, arena_.Float(1), arena_.Float(2))}) {
+                       arena_.Binary(ExprOp::kSub, x, x), arena_.Binary(ExprOp::kEq, x, x),
+                       arena_.Binary(ExprOp::kAdd, arena_.Float(1), arena_.Float(2))}) {
     EXPECT_EQ(Fold(arena_, e), e);
   }
 }

@@ -1,5 +1,6 @@
-// Bundles written by each released version must read as what they were. tests/frozen/bundle_v1_0.tilert was written once, from SampleBundle().
-// To make the file of a new version: frozen_bundle_test --update, with the name of the new file here; never rewrite one that is there.
+// Bundles written by each released version must read as what they were. tests/frozen/bundle_v1_0.tilert was written once, from
+// SampleBundle(). To make the file of a new version: frozen_bundle_test --update, with the name of the new file here; never
+// rewrite one that is there.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

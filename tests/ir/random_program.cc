@@ -54,7 +54,8 @@ class Generator {
   int left_;
   ProgramBuilder b_;
   std::vector<Val> indices_;  // index values in scope
-  std::vector<Buf> inputs_, outputs_, tiles_, vars_;  // readable tensors, writable ones, shared and fragment buffers of 16 × 32 floats
+  std::vector<Buf> inputs_, outputs_, tiles_,
+      vars_;  // readable tensors, writable ones, shared and fragment buffers of 16 × 32 floats
   bool in_loop_ = false;
 };
 
@@ -67,7 +68,8 @@ Val Generator::Number(DType type) {
 
 Val Generator::IndexExpr(int depth) {
   if (depth == 0 || Flip(3)) return indices_.empty() || Flip(3) ? Val(Pick(100)) : One(indices_);
-  static constexpr ExprOp kOps[] = {ExprOp::kAdd, ExprOp::kSub, ExprOp::kMul, ExprOp::kFloorDiv, ExprOp::kFloorMod, ExprOp::kMin, ExprOp::kMax};
+  static constexpr ExprOp kOps[] = {ExprOp::kAdd,      ExprOp::kSub, ExprOp::kMul, ExprOp::kFloorDiv,
+                                    ExprOp::kFloorMod, ExprOp::kMin, ExprOp::kMax};
   const Val left = IndexExpr(depth - 1), right = IndexExpr(depth - 1);
   if (Flip(8)) return b_.Cast(Value(DType::kInt32, depth - 1), DType::kIndex);
   if (Flip(8)) return b_.Apply(ExprOp::kFloorDiv, {b_.Apply(ExprOp::kAdd, {left, right}) - 1, right});  // a ceildiv
@@ -76,7 +78,8 @@ Val Generator::IndexExpr(int depth) {
 
 Val Generator::Cond(int depth) {
   static constexpr ExprOp kOps[] = {ExprOp::kLt, ExprOp::kLe, ExprOp::kGt, ExprOp::kGe, ExprOp::kEq, ExprOp::kNe};
-  if (depth > 0 && Flip(3)) return Flip() ? And(Cond(depth - 1), Cond(depth - 1)) : Flip() ? Or(Cond(depth - 1), Cond(depth - 1)) : Not(Cond(depth - 1));
+  if (depth > 0 && Flip(3))
+    return Flip() ? And(Cond(depth - 1), Cond(depth - 1)) : Flip() ? Or(Cond(depth - 1), Cond(depth - 1)) : Not(Cond(depth - 1));
   if (Flip()) return b_.Apply(kOps[Pick(6)], {IndexExpr(depth), IndexExpr(depth)});
   const DType type = kNumbers[Pick(9)];
   return b_.Apply(kOps[Pick(6)], {Value(type, depth), Value(type, depth)});
@@ -88,9 +91,11 @@ Val Generator::Value(DType type, int depth) {
     return Flip() && !vars_.empty() ? b_.Cast(One(vars_)(), type) : Number(type);
   }
   static constexpr ExprOp kBoth[] = {ExprOp::kAdd, ExprOp::kSub, ExprOp::kMul, ExprOp::kMin, ExprOp::kMax};
-  static constexpr ExprOp kInts[] = {ExprOp::kFloorDiv, ExprOp::kFloorMod, ExprOp::kBitAnd, ExprOp::kBitOr, ExprOp::kBitXor, ExprOp::kShl, ExprOp::kShr};
-  static constexpr ExprOp kUnary[] = {ExprOp::kExp,  ExprOp::kExp2, ExprOp::kLog,  ExprOp::kSin,  ExprOp::kTanh, ExprOp::kSigmoid, ExprOp::kErf,
-                                      ExprOp::kSqrt, ExprOp::kFloor, ExprOp::kRound, ExprOp::kTrunc, ExprOp::kRsqrt, ExprOp::kLog1p, ExprOp::kCeil};
+  static constexpr ExprOp kInts[] = {ExprOp::kFloorDiv, ExprOp::kFloorMod, ExprOp::kBitAnd, ExprOp::kBitOr,
+                                     ExprOp::kBitXor,   ExprOp::kShl,      ExprOp::kShr};
+  static constexpr ExprOp kUnary[] = {ExprOp::kExp,     ExprOp::kExp2,  ExprOp::kLog,   ExprOp::kSin,   ExprOp::kTanh,
+                                      ExprOp::kSigmoid, ExprOp::kErf,   ExprOp::kSqrt,  ExprOp::kFloor, ExprOp::kRound,
+                                      ExprOp::kTrunc,   ExprOp::kRsqrt, ExprOp::kLog1p, ExprOp::kCeil};
   const Val a = Value(type, depth - 1);
   if (Flip(6)) return b_.Select(Cond(1), a, Value(type, depth - 1));
   if (Flip(6)) return b_.Cast(Value(kNumbers[Pick(9)], depth - 1), type);
@@ -138,7 +143,10 @@ void Generator::ReduceOp_() {
   const DType type = bits ? DType::kInt32 : DType::kFloat32;
   Buf src = b_.Fragment(Name("src"), type, {16, 32});
   const uint32_t axis = static_cast<uint32_t>(Pick(2));
-  Buf dst = b_.Fragment(Name("dst"), type, Flip() ? std::vector<Val>{axis == 0 ? 32 : 16} : axis == 0 ? std::vector<Val>{1, 32} : std::vector<Val>{16, 1});
+  Buf dst = b_.Fragment(Name("dst"), type,
+                        Flip()      ? std::vector<Val>{axis == 0 ? 32 : 16}
+                        : axis == 0 ? std::vector<Val>{1, 32}
+                                    : std::vector<Val>{16, 1});
   const int op = bits ? 6 + Pick(3) : 1 + Pick(5);
   b_.Add(Reduce{static_cast<ReduceOp>(op), b_.R(src), b_.R(dst), axis, Flip(), Flip(3)});
   b_.Scan(src.At({0, 8}, {16, 8}), src.At({0, Pick(9)}, {16, 8}), static_cast<uint32_t>(Pick(2)), Flip());
@@ -147,10 +155,13 @@ void Generator::ReduceOp_() {
 void Generator::Hints() {
   switch (Pick(5)) {
     case 0: return b_.Add(Annotate{AnnotationKind::kUseSwizzle, kNoId, {b_.E(1 + Pick(9))}, Flip() ? "row" : "col"});
-    case 1: return b_.Add(Annotate{Flip() ? AnnotationKind::kLayoutSwizzled : AnnotationKind::kLayoutRowMajor, tiles_[0].id(), {}, ""});
+    case 1:
+      return b_.Add(Annotate{Flip() ? AnnotationKind::kLayoutSwizzled : AnnotationKind::kLayoutRowMajor, tiles_[0].id(), {}, ""});
     case 2: return b_.Add(Annotate{AnnotationKind::kNoWarpSpecialization});
     case 3: return b_.Add(Annotate{AnnotationKind::kSafeValue, inputs_[0].id(), {b_.E(Number(inputs_[0].buffer().dtype))}, ""});
-    default: b_.Add(Print{"{} and {}\n", {b_.E(IndexExpr(2)), b_.E(Value(DType::kFloat32, 1))}}), b_.Add(Assert{b_.E(Cond(1)), "because \"so\""});
+    default:
+      b_.Add(Print{"{} and {}\n", {b_.E(IndexExpr(2)), b_.E(Value(DType::kFloat32, 1))}}),
+          b_.Add(Assert{b_.E(Cond(1)), "because \"so\""});
   }
 }
 
@@ -173,7 +184,9 @@ void Generator::TileOp() {
     case 2: return b_.Fill(One(tiles_), Flip() ? Val(0) : Number(DType::kFloat32));
     case 3: return GemmOp();
     case 4: return ReduceOp_();
-    default: return b_.Add(AtomicTile{static_cast<AtomicOp>(1 + Pick(3)), b_.R(One(tiles_)), b_.R(Box(outputs_[0], {16, 32})), static_cast<MemoryOrder>(1 + Pick(4))});
+    default:
+      return b_.Add(AtomicTile{static_cast<AtomicOp>(1 + Pick(3)), b_.R(One(tiles_)), b_.R(Box(outputs_[0], {16, 32})),
+                               static_cast<MemoryOrder>(1 + Pick(4))});
   }
 }
 
@@ -191,7 +204,8 @@ void Generator::Branch(int depth, bool element, bool threads) {
 void Generator::Loop(int depth) {
   const bool was_in_loop = std::exchange(in_loop_, true);
   const auto kind = static_cast<ForKind>(1 + Pick(5));
-  Val k = b_.OpenFor(kind, Name("k"), Flip() ? Val(0) : Val(Pick(4)), b_.Apply(ExprOp::kMin, {IndexExpr(2), 9}), 1 + Pick(2), kind == ForKind::kPipelined ? static_cast<uint32_t>(Pick(4)) : 0);
+  Val k = b_.OpenFor(kind, Name("k"), Flip() ? Val(0) : Val(Pick(4)), b_.Apply(ExprOp::kMin, {IndexExpr(2), 9}), 1 + Pick(2),
+                     kind == ForKind::kPipelined ? static_cast<uint32_t>(Pick(4)) : 0);
   indices_.push_back(k);
   Body(depth - 1);
   indices_.pop_back();
@@ -206,8 +220,9 @@ void Generator::ElementStmt(int depth, bool threads) {
     case 0: indices_.push_back(b_.Let(Name("at"), b_.Apply(ExprOp::kAdd, {IndexExpr(2), Val(1)}))); return;
     case 1: return b_.Store(out, Subscripts(out, 2), Value(out.buffer().dtype, 3));
     case 2:
-      return b_.Add(Atomic{static_cast<AtomicOp>(1 + Pick(3)), outputs_[0].id(), b_.Es(Subscripts(outputs_[0], 1)), b_.E(Value(DType::kFloat32, 1)),
-                           static_cast<MemoryOrder>(1 + Pick(4)), static_cast<MemoryScope>(1 + Pick(3))});
+      return b_.Add(Atomic{static_cast<AtomicOp>(1 + Pick(3)), outputs_[0].id(), b_.Es(Subscripts(outputs_[0], 1)),
+                           b_.E(Value(DType::kFloat32, 1)), static_cast<MemoryOrder>(1 + Pick(4)),
+                           static_cast<MemoryScope>(1 + Pick(3))});
     case 3: {
       Buf own = b_.Alloc(Name("own"), kNumbers[Pick(9)], Scope::kLocal, {4});
       b_.Fill(own, Number(own.buffer().dtype));
@@ -279,7 +294,9 @@ void Generator::Body(int depth) {
   const std::vector<Val> indices = indices_;
   const std::vector<Buf> tiles = tiles_;
   for (int i = 1 + Pick(4); i > 0 && left_ > 0; --i) {
-    if (Flip(8)) tiles_.push_back(Flip() ? b_.Shared(Name("tile"), DType::kFloat32, {16, 32}) : b_.Fragment(Name("tile"), DType::kFloat32, {16, 32}));
+    if (Flip(8))
+      tiles_.push_back(Flip() ? b_.Shared(Name("tile"), DType::kFloat32, {16, 32})
+                              : b_.Fragment(Name("tile"), DType::kFloat32, {16, 32}));
     TileStmt(depth);
   }
   if (in_loop_ && Flip(4)) {
@@ -297,7 +314,8 @@ Program Generator::Run() {
   Val block = b_.Constant("block", {16, 32, 64});
   b_.SetFastMath(Flip());
   inputs_ = {b_.Tensor("X", kNumbers[Pick(9)], {m, n}), b_.Tensor("Y", kNumbers[Pick(9)], {m, n}, Access::kIn, {n * 2, 2})};
-  outputs_ = {b_.Tensor("Z", DType::kFloat32, {m, n}, Access::kInOut), b_.Tensor("O", kNumbers[Pick(9)], {CeilDiv(m, block), n}, Access::kInOut)};
+  outputs_ = {b_.Tensor("Z", DType::kFloat32, {m, n}, Access::kInOut),
+              b_.Tensor("O", kNumbers[Pick(9)], {CeilDiv(m, block), n}, Access::kInOut)};
   outputs_.push_back(b_.Workspace("W", DType::kFloat32, {m, 8}, Flip()));
   b_.Scalar("alpha", DType::kFloat32);
   b_.Scalar("count", DType::kInt32);

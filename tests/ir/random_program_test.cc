@@ -15,7 +15,7 @@
 namespace tilert {
 namespace {
 
-constexpr uint64_t kPrograms = 300;
+constexpr uint64_t kPrograms = 150;
 
 TEST(RandomProgram, IsValid) {
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
@@ -31,7 +31,8 @@ TEST(RandomProgram, CoversEveryStatementAndOperator) {
   std::set<ExprOp> operators;
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     const Program program = RandomProgram(seed);
-    for (const Launch& launch : program.launches) ForEachStmt(launch.body, [&](const Stmt& stmt) { statements.insert(stmt.op.index()); });
+    for (const Launch& launch : program.launches)
+      ForEachStmt(launch.body, [&](const Stmt& stmt) { statements.insert(stmt.op.index()); });
     for (const ExprNode& node : program.exprs.nodes()) operators.insert(node.op);
   }
   EXPECT_EQ(statements.size(), std::variant_size_v<StmtOp>);

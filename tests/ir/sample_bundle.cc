@@ -19,8 +19,12 @@ Bundle SampleBundle() {
   cubin.index32 = true;
   cubin.target = "sm_80";
   cubin.launch_abi = 1;
-  cubin.kernels = {{"gemm_k0", {{CubinKernel::Arg::Kind::kTensor, 0, 8}, {CubinKernel::Arg::Kind::kDim, 1, 4}}, 128, 49152, false}};
-  for (const char* code : {"\x7f" "ELF one", "\x7f" "ELF another, longer than the first"}) {
+  cubin.kernels = {
+      {"gemm_k0", {{CubinKernel::Arg::Kind::kTensor, 0, 8}, {CubinKernel::Arg::Kind::kDim, 1, 4}}, 128, 49152, false}};
+  for (const char* code : {"\x7f"
+                           "ELF one",
+                           "\x7f"
+                           "ELF another, longer than the first"}) {
     cubin.code = bundle.Own(code);
     cubin.code_sha256 = Sha256Of(cubin.code);
     bundle.cubins.push_back(cubin);

@@ -18,23 +18,27 @@ Program Finish(ProgramBuilder& b) {
 // Stores every operator on elements of X into Y.
 void EveryOperator(ProgramBuilder& b, const Buf& x, const Buf& n, const Buf& y, Val i) {
   const auto put = [&](Val value) { b.Store(y, {i}, value); };
-  for (ExprOp op : {ExprOp::kAdd, ExprOp::kSub, ExprOp::kMul, ExprOp::kDiv, ExprOp::kMin, ExprOp::kMax, ExprOp::kPow}) put(Call(op, x(i), 2.5));
-  for (ExprOp op : {ExprOp::kFloorDiv, ExprOp::kFloorMod, ExprOp::kBitAnd, ExprOp::kBitOr, ExprOp::kBitXor, ExprOp::kShl, ExprOp::kShr}) {
+  for (ExprOp op : {ExprOp::kAdd, ExprOp::kSub, ExprOp::kMul, ExprOp::kDiv, ExprOp::kMin, ExprOp::kMax, ExprOp::kPow})
+    put(Call(op, x(i), 2.5));
+  for (ExprOp op :
+       {ExprOp::kFloorDiv, ExprOp::kFloorMod, ExprOp::kBitAnd, ExprOp::kBitOr, ExprOp::kBitXor, ExprOp::kShl, ExprOp::kShr}) {
     put(Call(op, n(i), 3));
     put(Call(op, b.Int(-7, DType::kInt32), n(i)));
   }
   for (ExprOp op : {ExprOp::kLt, ExprOp::kLe, ExprOp::kGt, ExprOp::kGe, ExprOp::kEq, ExprOp::kNe}) {
     put(b.Select(Call(op, x(i), b.Float(0.1, DType::kFloat32)), x(i), -1));
   }
-  put(b.Select(And(n(i) > 1, Or(n(i) < 9, Not(n(i) == b.Int(4, DType::kInt32)))), b.Float(-0.0, DType::kFloat32), b.Float(1e30, DType::kFloat32)));
-  for (ExprOp op : {ExprOp::kNeg, ExprOp::kAbs, ExprOp::kExp, ExprOp::kExp2, ExprOp::kLog, ExprOp::kLog2, ExprOp::kLog1p, ExprOp::kSin,
-                    ExprOp::kCos, ExprOp::kTanh, ExprOp::kSigmoid, ExprOp::kErf, ExprOp::kSqrt, ExprOp::kRsqrt, ExprOp::kFloor,
-                    ExprOp::kCeil, ExprOp::kRound, ExprOp::kTrunc}) {
+  put(b.Select(And(n(i) > 1, Or(n(i) < 9, Not(n(i) == b.Int(4, DType::kInt32)))), b.Float(-0.0, DType::kFloat32),
+               b.Float(1e30, DType::kFloat32)));
+  for (ExprOp op : {ExprOp::kNeg, ExprOp::kAbs, ExprOp::kExp, ExprOp::kExp2, ExprOp::kLog, ExprOp::kLog2, ExprOp::kLog1p,
+                    ExprOp::kSin, ExprOp::kCos, ExprOp::kTanh, ExprOp::kSigmoid, ExprOp::kErf, ExprOp::kSqrt, ExprOp::kRsqrt,
+                    ExprOp::kFloor, ExprOp::kCeil, ExprOp::kRound, ExprOp::kTrunc}) {
     put(Call(op, x(i)));
   }
   put(Call(ExprOp::kBitNot, n(i)));
   put(Call(ExprOp::kPopcount, n(i)));
-  put(b.Select(Or(Call(ExprOp::kIsNan, x(i)), Call(ExprOp::kIsInf, x(i))), b.Float(std::numeric_limits<double>::quiet_NaN(), DType::kFloat32),
+  put(b.Select(Or(Call(ExprOp::kIsNan, x(i)), Call(ExprOp::kIsInf, x(i))),
+               b.Float(std::numeric_limits<double>::quiet_NaN(), DType::kFloat32),
                b.Float(-std::numeric_limits<double>::infinity(), DType::kFloat32)));
   put(b.Apply(ExprOp::kFma, {x(i), x(i), 1.0}));
   put(b.Cast(b.Reinterpret(x(i), DType::kUInt32), DType::kUInt64) + b.Int(-1, DType::kUInt64));
@@ -47,7 +51,8 @@ void EveryReduction(ProgramBuilder& b) {
   b.Fill(g, 3);
   Buf rows = b.Fragment("rows", DType::kFloat32, {32});
   Buf bits = b.Fragment("bits", DType::kInt32, {16});
-  for (ReduceOp op : {ReduceOp::kSum, ReduceOp::kMax, ReduceOp::kMin, ReduceOp::kAbsSum, ReduceOp::kAbsMax}) b.Reduce(op, f, rows, 1);
+  for (ReduceOp op : {ReduceOp::kSum, ReduceOp::kMax, ReduceOp::kMin, ReduceOp::kAbsSum, ReduceOp::kAbsMax})
+    b.Reduce(op, f, rows, 1);
   for (ReduceOp op : {ReduceOp::kBitAnd, ReduceOp::kBitOr, ReduceOp::kBitXor}) b.Reduce(op, g, bits, 0, op != ReduceOp::kBitOr);
   b.Add(Reduce{ReduceOp::kMax, b.R(f), b.R(rows), 1, false, false});
   b.Scan(f, f, 1);
