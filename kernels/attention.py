@@ -40,9 +40,7 @@ def attention(
         weights = T.alloc_fragment((block_M, block_N), dtype)
         acc = T.alloc_fragment((block_M, head_dim), T.float32)
         largest = T.alloc_fragment((block_M,), T.float32)
-        before = T.alloc_fragment((block_M,), T.float32)
         rescale = T.alloc_fragment((block_M,), T.float32)
-        row_sum = T.alloc_fragment((block_M,), T.float32)
         total = T.alloc_fragment((block_M,), T.float32)
 
         T.copy(Q[bz, bx * block_M : (bx + 1) * block_M, by, :], Q_shared)
@@ -65,15 +63,15 @@ def attention(
                     scores[i, j] = T.if_then_else(k * block_N + j < seq_kv, 0.0, -T.infinity(T.float32))
             T.gemm(Q_shared, K_shared, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
 
-            T.copy(largest, before)
+            T.copy(largest, rescale)
             T.reduce_max(scores, largest, dim=1, clear=False)
             for i in T.Parallel(block_M):
-                rescale[i] = T.exp2(before[i] * scale - largest[i] * scale)
+                # The difference first: it is exactly zero for a row that has not seen a key yet.
+                rescale[i] = T.exp2((rescale[i] - largest[i]) * scale)
+                total[i] *= rescale[i]
             for i, j in T.Parallel(block_M, block_N):
                 scores[i, j] = T.exp2(scores[i, j] * scale - largest[i] * scale)
-            T.reduce_sum(scores, row_sum, dim=1)
-            for i in T.Parallel(block_M):
-                total[i] = total[i] * rescale[i] + row_sum[i]
+            T.reduce_sum(scores, total, dim=1, clear=False)
             for i, j in T.Parallel(block_M, head_dim):
                 acc[i, j] *= rescale[i]
             T.copy(scores, weights)

@@ -9,7 +9,7 @@ import tilelang.language as T
 
 
 @tilelang.jit
-def rms_norm(X, W, block_M=1, block_N=8192, threads=256, eps=1e-6, dtype=T.float16):
+def rms_norm(X, W, block_M=1, block_N=4096, threads=256, eps=1e-6, dtype=T.float16):
     """Y = X / sqrt(mean(X²) + eps) · W, by rows."""
     M, N = T.const("M, N")
     X: T.Tensor((M, N), dtype)
@@ -51,7 +51,7 @@ def rms_norm(X, W, block_M=1, block_N=8192, threads=256, eps=1e-6, dtype=T.float
 
 
 @tilelang.jit
-def layer_norm(X, W, B, block_M=1, block_N=4096, threads=256, eps=1e-5, dtype=T.float16):
+def layer_norm(X, W, B, block_M=1, block_N=2048, threads=256, eps=1e-5, dtype=T.float16):
     """Y = (X − mean(X)) / sqrt(var(X) + eps) · W + B, by rows. The variance is that of the differences, not E[X²] − E[X]²."""
     M, N = T.const("M, N")
     X: T.Tensor((M, N), dtype)
