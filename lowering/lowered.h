@@ -56,7 +56,11 @@ struct Lowered {
 struct LowerOptions {
   std::string print_after;            // name of a pass, or "all": its output is appended to `printed`
   std::string* printed = nullptr;
+#ifdef NDEBUG
+  bool verify_each = false;           // check the KernelIr after every pass; a fault there is a bug of ours
+#else
   bool verify_each = true;
+#endif
 };
 
 // `program`: verified and specialised (no constants left). ResourceExhausted names the buffers when shared memory or registers do not suffice.
