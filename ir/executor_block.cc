@@ -87,7 +87,7 @@ absl::Status BlockRunner::Dispatch(const Step& step, Context& c) {
                         [&](const Let&) { return RunElement(step, c); },
                         [&](const Store&) { return RunElement(step, c); },
                         [&](const Atomic&) { return RunElement(step, c); },
-                        [&](const Annotate&) { return absl::OkStatus(); },
+                        [&](const Annotate& s) { return RunAnnotate(s, step, c); },
                         [&](const Print& s) { return RunPrint(s, step, c); },
                         [&](const Assert& s) { return RunAssert(s, step, c); },
                         [&](const ThreadRegion& s) { return RunThreads(s, step); },

@@ -74,6 +74,7 @@ class BlockRunner {
   absl::Status RunTile(const Step& step, Context& c);
   absl::Status RunTileOn(const Step& step, const Context& c, int lane);
   absl::StatusOr<Box> NextBox(const Region& region, const Step& step, int n, int lane, size_t* root) const;
+  absl::Status RunAnnotate(const Annotate& op, const Step& step, const Context& c);
   absl::Status RunPrint(const Print& op, const Step& step, const Context& c);
   absl::Status RunAssert(const Assert& op, const Step& step, const Context& c);
 

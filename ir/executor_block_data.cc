@@ -45,6 +45,14 @@ absl::Status BlockRunner::RunElement(const Step& step, Context& c) {
   return absl::OkStatus();
 }
 
+absl::Status BlockRunner::RunAnnotate(const Annotate& op, const Step& step, const Context& c) {
+  if (op.kind != AnnotationKind::kSafeValue || op.args.empty()) return absl::OkStatus();
+  Eval(step, c);
+  memory_.SetOutside(op.buffer,
+                     ConvertValue(*Result(step, 0, c.n), RootType(op.args[0]), state_.program.buffers[op.buffer].dtype));
+  return absl::OkStatus();
+}
+
 // A tile statement inside lanes is executed by each of them.
 absl::Status BlockRunner::RunTile(const Step& step, Context& c) {
   Eval(step, c);
@@ -68,7 +76,7 @@ absl::Status BlockRunner::RunTileOn(const Step& step, const Context& c, int lane
                         [&](const Copy& s) -> absl::Status {
                           TILERT_ASSIGN_OR_RETURN(const Box src, box(s.src));
                           TILERT_ASSIGN_OR_RETURN(const Box dst, box(s.dst));
-                          return tile_.Copy(src, dst, value(s.fill, s.src.buffer));
+                          return tile_.Copy(src, dst, s.fill ? value(s.fill, s.src.buffer) : memory_.view(s.src.buffer).outside);
                         },
                         [&](const Gemm& s) -> absl::Status {
                           TILERT_ASSIGN_OR_RETURN(const Box a, box(s.a));

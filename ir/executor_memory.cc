@@ -82,6 +82,11 @@ Memory::Memory(const Program& program, const std::vector<BoundTensor>& tensors, 
   }
 }
 
+void Memory::StartBlock(int64_t block) {
+  block_ = block;
+  for (View& view : views_) view.outside = Value{};
+}
+
 absl::Status Memory::Allocate(BufferId buffer, int lanes) {
   View& view = views_[buffer];
   int64_t elements = 1;
@@ -135,7 +140,7 @@ void Memory::Load(BufferId buffer, absl::Span<const Value* const> index, const L
   }
   ForEachRun(offsets_.data(), lanes.n, [&](int k, int end, int64_t step) {
     if (step == kOutside) {
-      std::fill(out + k, out + end, Value{});
+      std::fill(out + k, out + end, view.outside);
     } else {
       LoadRow(view.buffer->dtype, At(view, offsets_[static_cast<size_t>(k)]), step, end - k, out + k);
     }

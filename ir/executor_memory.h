@@ -22,6 +22,7 @@ namespace tilert::exec {
 struct View {
   const Buffer* buffer = nullptr;
   BoundTensor tensor;
+  Value outside = {};            // what a read outside the buffer gives
   int64_t lane_stride = 0;       // elements between the copies of two lanes; 0: one for all
   std::vector<uint8_t> written;  // a flag an element when reads of unwritten elements are reported
   std::unique_ptr<char[]> storage;
@@ -73,13 +74,15 @@ class Memory {
   // `tensors`: every buffer's memory and shape, by id; those of local buffers have no memory yet.
   Memory(const Program& program, const std::vector<BoundTensor>& tensors, const ExecOptions& options, SharedState* shared);
 
-  void StartBlock(int64_t block) { block_ = block; }
+  void StartBlock(int64_t block);
   // Makes `buffer` exist, zeroed and unwritten: one for the block (`lanes` 0), or one for each of `lanes` lanes.
   absl::Status Allocate(BufferId buffer, int lanes);
   const View& view(BufferId buffer) const { return views_[buffer]; }
+  // From here to the end of the block, reads outside `buffer` give `value` (of its type) instead of zero.
+  void SetOutside(BufferId buffer, Value value) { views_[buffer].outside = value; }
 
-  // Element accesses of lanes: `index` has one register a dimension. Outside elements load zero and are not stored.
-  // `mask`: lanes that load, in addition to being active; null: all.
+  // Element accesses of lanes: `index` has one register a dimension. Elements outside load the view's `outside` and are not
+  // stored. `mask`: lanes that load, in addition to being active; null: all.
   void Load(BufferId buffer, absl::Span<const Value* const> index, const Lanes& lanes, const Value* mask, Value* out);
   void Store(BufferId buffer, absl::Span<const Value* const> index, const Lanes& lanes, const Value* values);
   void Atomic(AtomicOp op, BufferId buffer, absl::Span<const Value* const> index, const Lanes& lanes, const Value* values);

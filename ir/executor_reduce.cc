@@ -97,10 +97,10 @@ absl::Status TileOps::Reduce(const tilert::Reduce& op, const Box& src, const Box
     TILERT_RETURN_IF_ERROR(CheckSize(dst));
     acc.assign(static_cast<size_t>(dst.size()), Identity(op.op, work));
   } else {
-    TILERT_RETURN_IF_ERROR(ReadAll(dst, work, &acc));
+    TILERT_RETURN_IF_ERROR(ReadAll(dst, work, OutsideOf(dst), &acc));
   }
   std::vector<Value>& in = a_.values;
-  TILERT_RETURN_IF_ERROR(ReadAll(src, src_type, &in));
+  TILERT_RETURN_IF_ERROR(ReadAll(src, src_type, OutsideOf(src), &in));
   if (IsAbs(op.op)) TakeAbs(src_type, in);
   ConvertRow(src_type, work, in.data(), static_cast<int64_t>(in.size()));
   const Split split(src, op.axis);
@@ -128,7 +128,7 @@ absl::Status TileOps::Scan(const tilert::Scan& op, const Box& src, const Box& ds
   TILERT_RETURN_IF_ERROR(CheckSameShape(src, dst));
   const DType work = WorkType(true, TypeOf(src), TypeOf(dst));
   std::vector<Value>& values = a_.values;
-  TILERT_RETURN_IF_ERROR(ReadAll(src, work, &values));
+  TILERT_RETURN_IF_ERROR(ReadAll(src, work, OutsideOf(src), &values));
   const Split split(src, op.axis);
   for (int64_t o = 0; o < split.outer; ++o) {
     for (int64_t k = 1; k < split.length; ++k) {

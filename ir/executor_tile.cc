@@ -75,7 +75,7 @@ absl::Status TileOps::Copy(const Box& src, const Box& dst, Value fill) {
 }
 
 absl::Status TileOps::Atomic(AtomicOp op, const Box& src, const Box& dst) {
-  return Stream(src, dst, Value{},
+  return Stream(src, dst, OutsideOf(src),
                 [&](int64_t first, int64_t count, const Value* values) { memory_.Atomic(op, dst, first, count, values); });
 }
 
@@ -90,11 +90,11 @@ absl::Status TileOps::CheckSize(const Box& box) const {
   return absl::ResourceExhaustedError(Cat("the region of '", NameOf(box), "', ", Text(box.extent), ", is too large"));
 }
 
-absl::Status TileOps::ReadAll(const Box& box, DType type, std::vector<Value>* out) {
+absl::Status TileOps::ReadAll(const Box& box, DType type, Value fill, std::vector<Value>* out) {
   TILERT_RETURN_IF_ERROR(CheckSize(box));
   const int64_t size = box.size();
   out->resize(static_cast<size_t>(size));
-  memory_.Read(box, 0, size, Value{}, out->data());
+  memory_.Read(box, 0, size, fill, out->data());
   ConvertRow(TypeOf(box), type, out->data(), size);
   return absl::OkStatus();
 }
@@ -112,7 +112,7 @@ absl::Status TileOps::ReadMatrix(const Box& box, DType type, bool clear, Matrix*
   if (extents.size() != 2) return InvalidArgument("the region of '", NameOf(box), "', ", Text(box.extent), ", is not a matrix");
   out->rows = extents[0];
   out->columns = extents[1];
-  if (!clear) return ReadAll(box, type, &out->values);
+  if (!clear) return ReadAll(box, type, Value{}, &out->values);
   TILERT_RETURN_IF_ERROR(CheckSize(box));
   out->values.assign(static_cast<size_t>(box.size()), Value{});
   return absl::OkStatus();

@@ -30,8 +30,9 @@ class TileOps {
   };
   DType TypeOf(const Box& box) const { return memory_.view(box.buffer).buffer->dtype; }
   absl::string_view NameOf(const Box& box) const { return memory_.view(box.buffer).buffer->name; }
-  // Reads all of `box` as values of type `type`.
-  absl::Status ReadAll(const Box& box, DType type, std::vector<Value>* out);
+  Value OutsideOf(const Box& box) const { return memory_.view(box.buffer).outside; }
+  // Reads all of `box` as values of type `type`; `fill`, of the box's own type, stands for what is outside.
+  absl::Status ReadAll(const Box& box, DType type, Value fill, std::vector<Value>* out);
   // The same for a box that is a matrix; with `clear`, all zero instead.
   absl::Status ReadMatrix(const Box& box, DType type, bool clear, Matrix* out);
   absl::Status CheckSize(const Box& box) const;

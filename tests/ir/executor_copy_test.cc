@@ -67,6 +67,29 @@ TEST(ExecutorCopy, FillValueStandsForWhatIsOutside) {
   for (int64_t k = 0; k < 10; ++k) EXPECT_EQ(y[k], k >= 3 && k < 7 ? x[k - 3] : -std::numeric_limits<double>::infinity()) << k;
 }
 
+TEST(ExecutorCopy, AnnotatedSafeValueStandsForWhatIsOutside) {
+  ProgramBuilder b("safe");
+  Buf X = b.Tensor("X", DType::kFloat32, {4}), Y = b.Tensor("Y", DType::kFloat32, {8, 3}, Access::kOut);
+  auto [bx] = b.Launch<1>("main", {8}, 32);
+  Buf t = b.Fragment("t", DType::kFloat32, {6}), sum = b.Fragment("sum", DType::kFloat32, {1});
+  b.Store(Y, {bx, 0}, X(bx));  // before the annotation: zero, also in a worker's second block
+  b.Add(Annotate{.kind = AnnotationKind::kSafeValue, .buffer = X.id(), .args = {b.E(b.Float(2.5, DType::kFloat32))}, .text = ""});
+  b.Store(Y, {bx, 1}, X(bx));
+  b.Copy(X.At({bx}, {6}), t);
+  b.Reduce(ReduceOp::kSum, t, sum, 0);
+  b.Store(Y, {bx, 2}, sum(0));
+  b.Close();
+  Array x(DType::kFloat32, {4}), y(DType::kFloat32, {8, 3});
+  x.Fill(1);
+  ExpectRuns(Built(b), {&x, &y});
+  for (int64_t k = 0; k < 8; ++k) {
+    const double inside = static_cast<double>(std::max<int64_t>(4 - k, 0));
+    EXPECT_EQ(y[k * 3], k < 4 ? 1 : 0);
+    EXPECT_EQ(y[k * 3 + 1], k < 4 ? 1 : 2.5);
+    EXPECT_EQ(y[k * 3 + 2], inside + (6 - inside) * 2.5);
+  }
+}
+
 TEST(ExecutorCopy, ConvertsBetweenEveryPairOfTypes) {
   for (uint32_t from = 1; from <= 15; ++from) {
     ProgramBuilder b("convert");
