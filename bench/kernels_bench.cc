@@ -190,7 +190,9 @@ class Bench {
           options.family = settings_.family;
           options.cache_directory = folder;
           TILERT_ASSIGN_OR_RETURN(const auto device, tool::Device::Open(options));
-          TILERT_ASSIGN_OR_RETURN(const Program program, gpu::FindProgram(*std_, entry));
+          TILERT_ASSIGN_OR_RETURN(Program program, gpu::FindProgram(*std_, entry));
+          // A name of its own, or NVRTC would answer from a disk cache that it keeps itself.
+          program.name += Cat("_", run_, "_", i);
           const auto start = Clock::now();
           TILERT_ASSIGN_OR_RETURN(const auto kernel, Kernel::Create(device->runtime(), program, {}));
           TILERT_RETURN_IF_ERROR(kernel->Prepare());
@@ -247,6 +249,7 @@ class Bench {
   }
 
   Settings settings_;
+  const int64_t run_ = Clock::now().time_since_epoch().count() & 0xffffff;
   std::unique_ptr<tool::Device> device_;
   std::unique_ptr<GpuTimer> timer_;
   std::unique_ptr<tool::BundleFile> std_;
