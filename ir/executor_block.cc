@@ -216,6 +216,7 @@ absl::Status BlockRunner::RunPoints(const Parallel& op, const Step& step, const 
         rest /= extents[d];
       }
     }
+    TILERT_RETURN_IF_ERROR(CountStep());
     TILERT_RETURN_IF_ERROR(RunSteps(step.blocks[0], c));
   }
   return absl::OkStatus();
@@ -242,6 +243,7 @@ absl::Status BlockRunner::RunNestedPoints(const Parallel& op, const Step& step, 
       }
     }
     if (!c.any()) break;
+    TILERT_RETURN_IF_ERROR(CountStep());
     TILERT_RETURN_IF_ERROR(RunSteps(step.blocks[0], c));
   }
   c.active = entered;

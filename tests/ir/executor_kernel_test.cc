@@ -1,6 +1,6 @@
 // Whole kernels on the executor against references in double precision.
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 
 #include "tests/ir/exec_util.h"
@@ -80,11 +80,13 @@ TEST(ExecutorKernel, LargeGemmTakesSeconds) {
   A.Random(1);
   B.Random(2);
   const Program program = GemmProgram(g, 128, 128, 32);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   ASSERT_TRUE(RunOn(program, {&A, &B, &C}).ok());
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  RecordProperty("seconds", std::to_string(seconds));
-  EXPECT_LT(seconds, 10) << "3 s with optimisation on two idle processors";
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  RecordProperty("cpu_seconds", std::to_string(seconds));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(seconds, 6) << "of processor time: 3 seconds on two";
+#endif
   double sum = 0;
   for (int64_t k = 0; k < g.k; ++k) sum += A[511 * g.k + k] * B[k * g.n + 300];
   EXPECT_NEAR(C[511 * g.n + 300], sum, 1e-5);
