@@ -47,15 +47,9 @@ bool PowerOverflows(int64_t base, int64_t exponent, int64_t* out) {
 std::optional<int64_t> IntArithmetic(BinaryOp op, int64_t a, int64_t b, bool* overflow) {
   int64_t r = 0;
   switch (op) {
-    case BinaryOp::kAdd:
-      *overflow = __builtin_add_overflow(a, b, &r);
-      return r;
-    case BinaryOp::kSub:
-      *overflow = __builtin_sub_overflow(a, b, &r);
-      return r;
-    case BinaryOp::kMul:
-      *overflow = __builtin_mul_overflow(a, b, &r);
-      return r;
+    case BinaryOp::kAdd: *overflow = __builtin_add_overflow(a, b, &r); return r;
+    case BinaryOp::kSub: *overflow = __builtin_sub_overflow(a, b, &r); return r;
+    case BinaryOp::kMul: *overflow = __builtin_mul_overflow(a, b, &r); return r;
     case BinaryOp::kFloorDiv:
     case BinaryOp::kMod:
       if (a == std::numeric_limits<int64_t>::min() && b == -1) return *overflow = true, 0;
@@ -64,43 +58,27 @@ std::optional<int64_t> IntArithmetic(BinaryOp op, int64_t a, int64_t b, bool* ov
       if (b < 0) return std::nullopt;
       *overflow = PowerOverflows(a, b, &r);
       return r;
-    case BinaryOp::kShiftLeft:
-      *overflow = b < 0 || b > 62 || __builtin_mul_overflow(a, int64_t{1} << b, &r);
-      return r;
-    case BinaryOp::kShiftRight:
-      *overflow = b < 0;
-      return a >> std::min<int64_t>(std::max<int64_t>(b, 0), 63);
-    case BinaryOp::kAnd:
-      return a & b;
-    case BinaryOp::kOr:
-      return a | b;
-    case BinaryOp::kXor:
-      return a ^ b;
+    case BinaryOp::kShiftLeft: *overflow = b < 0 || b > 62 || __builtin_mul_overflow(a, int64_t{1} << b, &r); return r;
+    case BinaryOp::kShiftRight: *overflow = b < 0; return a >> std::min<int64_t>(std::max<int64_t>(b, 0), 63);
+    case BinaryOp::kAnd: return a & b;
+    case BinaryOp::kOr: return a | b;
+    case BinaryOp::kXor: return a ^ b;
     case BinaryOp::kDiv:
-    case BinaryOp::kMatMul:
-      return std::nullopt;
+    case BinaryOp::kMatMul: return std::nullopt;
   }
   return std::nullopt;
 }
 
 std::optional<double> FloatArithmetic(BinaryOp op, double a, double b) {
   switch (op) {
-    case BinaryOp::kAdd:
-      return a + b;
-    case BinaryOp::kSub:
-      return a - b;
-    case BinaryOp::kMul:
-      return a * b;
-    case BinaryOp::kDiv:
-      return a / b;
-    case BinaryOp::kFloorDiv:
-      return std::floor(a / b);
-    case BinaryOp::kMod:
-      return a - std::floor(a / b) * b;
-    case BinaryOp::kPow:
-      return std::pow(a, b);
-    default:
-      return std::nullopt;
+    case BinaryOp::kAdd: return a + b;
+    case BinaryOp::kSub: return a - b;
+    case BinaryOp::kMul: return a * b;
+    case BinaryOp::kDiv: return a / b;
+    case BinaryOp::kFloorDiv: return std::floor(a / b);
+    case BinaryOp::kMod: return a - std::floor(a / b) * b;
+    case BinaryOp::kPow: return std::pow(a, b);
+    default: return std::nullopt;
   }
 }
 
@@ -133,7 +111,7 @@ std::optional<Value> OnSequences(Context& context, BinaryOp op, const Value& a, 
   if (qa && qb && op == BinaryOp::kAdd && qa->kind == qb->kind) {
     std::vector<Value> items = qa->items;
     items.insert(items.end(), qb->items.begin(), qb->items.end());
-    return context.New(SequenceObject{qa->kind, std::move(items)});
+    return context.Sequence(qa->kind, std::move(items));
   }
   const SequenceObject* repeated = qa ? qa : qb;
   int64_t count = 0;
@@ -142,12 +120,16 @@ std::optional<Value> OnSequences(Context& context, BinaryOp op, const Value& a, 
     if (count > 0 && static_cast<int64_t>(repeated->items.size()) > kMaxItems / count) return std::nullopt;
     std::vector<Value> items;
     for (int64_t i = 0; i < count; ++i) items.insert(items.end(), repeated->items.begin(), repeated->items.end());
-    return context.New(SequenceObject{repeated->kind, std::move(items)});
+    return context.Sequence(repeated->kind, std::move(items));
   }
   const auto *sa = a.Object<const StringObject>(), *sb = b.Object<const StringObject>();
-  if (sa && sb && op == BinaryOp::kAdd && sa->text.size() + sb->text.size() < 1 << 20) return context.Text(sa->text + sb->text);
+  if (sa && sb && op == BinaryOp::kAdd && sa->text.size() + sb->text.size() < 1 << 20) {
+    context.Spend((sa->text.size() + sb->text.size()) / 16);
+    return context.Text(sa->text + sb->text);
+  }
   const auto *da = a.Object<DictObject>(), *db = b.Object<DictObject>();
   if (da && db && op == BinaryOp::kOr) {
+    context.Spend(da->items.size() + db->items.size());
     DictObject merged = *da;
     merged.items.insert(merged.items.end(), db->items.begin(), db->items.end());
     return context.New(std::move(merged));
@@ -219,16 +201,11 @@ namespace {
 template <typename T>
 std::optional<bool> Ordered(CompareOp op, const T& a, const T& b) {
   switch (op) {
-    case CompareOp::kLt:
-      return a < b;
-    case CompareOp::kLe:
-      return a <= b;
-    case CompareOp::kGt:
-      return a > b;
-    case CompareOp::kGe:
-      return a >= b;
-    default:
-      return std::nullopt;
+    case CompareOp::kLt: return a < b;
+    case CompareOp::kLe: return a <= b;
+    case CompareOp::kGt: return a > b;
+    case CompareOp::kGe: return a >= b;
+    default: return std::nullopt;
   }
 }
 

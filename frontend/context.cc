@@ -164,7 +164,10 @@ std::optional<bool> Context::Truth(const Value& value, SourceRange range) {
 }
 
 std::optional<std::vector<Value>> Context::Items(const Value& value, SourceRange range, std::string_view what) {
-  if (const auto* sequence = value.Object<SequenceObject>()) return sequence->items;
+  if (const auto* sequence = value.Object<SequenceObject>()) {
+    Spend(sequence->items.size());
+    return sequence->items;
+  }
   if (const auto* dict = value.Object<DictObject>()) {
     std::vector<Value> keys;
     for (const auto& [key, item] : dict->items) keys.push_back(key);
@@ -180,6 +183,7 @@ std::optional<std::vector<Value>> Context::Items(const Value& value, SourceRange
     if (!begin || !end || !step) return std::nullopt;
     constexpr size_t kMaxItems = 1 << 20;
     std::vector<Value> items;
+
     for (int64_t i = *begin; *step > 0 ? i < *end : i > *end;) {
       if (items.size() == kMaxItems) {
         Fail(range, absl::StrCat("a range of more than ", kMaxItems, " is too long to be walked at compile time"));
@@ -188,6 +192,7 @@ std::optional<std::vector<Value>> Context::Items(const Value& value, SourceRange
       items.push_back(i);
       if (*step == 0 || __builtin_add_overflow(i, *step, &i)) break;
     }
+    Spend(items.size());
     return items;
   }
   // A single block index unpacks like a tuple of one.

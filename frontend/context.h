@@ -28,7 +28,9 @@ class Context {
   // Reports and returns poison.
   Value Fail(SourceRange range, std::string message, std::string hint = "");
 
-  // --- Objects; they live as long as the context.
+  // --- Objects; they live as long as the context. What is made and walked over counts, so that no source can exhaust the
+  // machine.
+  void Spend(size_t cost) { spent_ += static_cast<int64_t>(cost); }
   template <typename T>
   T* New(T object) {
     auto owned = std::make_shared<T>(std::move(object));
@@ -36,8 +38,12 @@ class Context {
     return owned.get();
   }
   Value Text(std::string text) { return static_cast<const StringObject*>(New(StringObject{std::move(text)})); }
-  Value Tuple(std::vector<Value> items) { return New(SequenceObject{SequenceKind::kTuple, std::move(items)}); }
-  Value List(std::vector<Value> items) { return New(SequenceObject{SequenceKind::kList, std::move(items)}); }
+  Value Tuple(std::vector<Value> items) { return Sequence(SequenceKind::kTuple, std::move(items)); }
+  Value List(std::vector<Value> items) { return Sequence(SequenceKind::kList, std::move(items)); }
+  Value Sequence(SequenceKind kind, std::vector<Value> items) {
+    Spend(items.size());
+    return New(SequenceObject{kind, std::move(items)});
+  }
   const std::string* Intern(std::string text) { return New(std::move(text)); }
   // The value of a symbolic expression, or poison if it has none.
   Value Wrap(Val value) { return value ? Value(value) : Value(Poison{}); }
@@ -83,6 +89,7 @@ class Context {
   Diagnostics* diagnostics_;
   ProgramBuilder* builder_;
   const Settings* settings_;
+  int64_t spent_ = 0;
 
  private:
   std::vector<std::shared_ptr<void>> heap_;

@@ -13,12 +13,9 @@ constexpr size_t kMaxShownLine = 160;
 
 const char* SeverityName(Severity severity) {
   switch (severity) {
-    case Severity::kError:
-      return "error";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kNote:
-      return "note";
+    case Severity::kError: return "error";
+    case Severity::kWarning: return "warning";
+    case Severity::kNote: return "note";
   }
   return "error";
 }

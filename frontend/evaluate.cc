@@ -8,7 +8,8 @@ namespace tilert::frontend {
 namespace {
 
 constexpr int kMaxDepth = 600;
-constexpr int64_t kMaxSteps = 20'000'000;
+// Evaluations, and values made or walked over.
+constexpr int64_t kMaxCost = 8'000'000;
 
 }  // namespace
 
@@ -20,7 +21,7 @@ Evaluator::Evaluator(const ast::Module& module, Diagnostics* diagnostics, Progra
 // Counts what has been evaluated; false when it is time to give up.
 bool Evaluator::Step(SourceRange range) {
   if (stopped_ || diagnostics_->full()) return false;
-  if (++steps_ > kMaxSteps) {
+  if (++spent_ > kMaxCost) {
     Fail(range, "evaluating this takes too long", "a loop at compile time may not end, or runs over too many values");
     stopped_ = true;
   } else if (depth_ > kMaxDepth) {

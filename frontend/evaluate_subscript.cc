@@ -137,20 +137,13 @@ namespace {
 
 const char* ScopeName(Scope scope) {
   switch (scope) {
-    case Scope::kGlobal:
-      return "global";
-    case Scope::kShared:
-      return "shared";
-    case Scope::kFragment:
-      return "local.fragment";
-    case Scope::kLocal:
-      return "local";
-    case Scope::kVar:
-      return "local.var";
-    case Scope::kBarrier:
-      return "shared.barrier";
-    case Scope::kInvalid:
-      break;
+    case Scope::kGlobal: return "global";
+    case Scope::kShared: return "shared";
+    case Scope::kFragment: return "local.fragment";
+    case Scope::kLocal: return "local";
+    case Scope::kVar: return "local.var";
+    case Scope::kBarrier: return "shared.barrier";
+    case Scope::kInvalid: break;
   }
   return "invalid";
 }

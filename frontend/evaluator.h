@@ -9,8 +9,8 @@
 
 namespace tilert::frontend {
 
-// Evaluates expressions, calls and, on demand, the names of the module. Nothing at module level is evaluated unless a kernel asks for
-// it, so that host code needs no meaning here.
+// Evaluates expressions, calls and, on demand, the names of the module. Nothing at module level is evaluated unless a kernel asks
+// for it, so that host code needs no meaning here.
 class Evaluator : public Context {
  public:
   Evaluator(const ast::Module& module, Diagnostics* diagnostics, ProgramBuilder* builder, const Settings* settings);
@@ -110,7 +110,6 @@ class Evaluator : public Context {
   Value UnpackGlobal(const ast::Assign& node, const std::string& name);
   std::string SimilarName(const std::string& name) const;
 
-  int64_t steps_ = 0;
   absl::flat_hash_map<std::string, const ast::Stmt*> global_stmts_;
   absl::flat_hash_map<std::string, Value> globals_;
   std::vector<std::string> evaluating_;  // globals, to find cycles

@@ -150,6 +150,7 @@ void Interpreter::AssignAugmented(const ast::AugAssign& node, SourceRange range)
     if (auto* list = old.Object<SequenceObject>(), *more = value.Object<SequenceObject>();
         list && more && list->kind == SequenceKind::kList && node.op == ast::BinaryOp::kAdd) {
       const std::vector<Value> added = more->items;
+      Spend(added.size());
       list->items.insert(list->items.end(), added.begin(), added.end());
       return;
     }

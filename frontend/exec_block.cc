@@ -280,12 +280,8 @@ bool Interpreter::OpenContext(const ContextObject& context, ast::ExprPtr target,
     case ContextObject::Kind::kThreadRegion:
       vars.push_back(builder_->OpenThreadRegion(names[0].empty() ? "tx" : names[0]));
       break;
-    case ContextObject::Kind::kRoles:
-      builder_->OpenRoles();
-      break;
-    case ContextObject::Kind::kRole:
-      builder_->OpenRole(context.thread_begin, context.thread_end);
-      break;
+    case ContextObject::Kind::kRoles: builder_->OpenRoles(); break;
+    case ContextObject::Kind::kRole: builder_->OpenRole(context.thread_begin, context.thread_end); break;
   }
   if (target != nullptr) Assign(target, vars.size() == 1 ? vars[0] : Tuple(vars), nullptr);
   return true;

@@ -101,24 +101,12 @@ Value Limit(Evaluator& e, const Args& args) {
   const int bits = DTypeBits(*type);
   double largest = 0;
   switch (*type) {
-    case DType::kFloat16:
-      largest = 65504;
-      break;
-    case DType::kBFloat16:
-      largest = 0x1.FEp127;
-      break;
-    case DType::kFloat32:
-      largest = 0x1.FFFFFEp127;
-      break;
-    case DType::kFloat64:
-      largest = 0x1.FFFFFFFFFFFFFp1023;
-      break;
-    case DType::kFloat8E4M3:
-      largest = 448;
-      break;
-    case DType::kFloat8E5M2:
-      largest = 57344;
-      break;
+    case DType::kFloat16: largest = 65504; break;
+    case DType::kBFloat16: largest = 0x1.FEp127; break;
+    case DType::kFloat32: largest = 0x1.FFFFFEp127; break;
+    case DType::kFloat64: largest = 0x1.FFFFFFFFFFFFFp1023; break;
+    case DType::kFloat8E4M3: largest = 448; break;
+    case DType::kFloat8E5M2: largest = 57344; break;
     default:
       if (KindOf(*type) == DTypeKind::kUnsigned) {
         if (bits == 64 && greatest) return e.builder().Int(-1, *type);

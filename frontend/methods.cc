@@ -72,6 +72,7 @@ Result OnSequence(Context& context, SequenceObject* sequence, const std::string&
     const auto* other = args[0].Object<SequenceObject>();
     if (other == nullptr) return std::nullopt;
     const std::vector<Value> added = other->items;
+    context.Spend(added.size());
     items.insert(items.end(), added.begin(), added.end());
     return Value();
   }

@@ -59,7 +59,8 @@ uint32_t ReadCode(std::string_view text, size_t* at, int count, int base) {
   return value;
 }
 
-// `at` is past the backslash; appends what the escape means and moves past it.
+// `at` is past the backslash; appends what the escape means and moves past it. Strings are bytes here, UTF-8 by convention: \xNN
+// is one byte, as in the text form of programs.
 void ReadEscape(std::string_view text, size_t* at, bool bytes, std::string* out) {
   static constexpr std::string_view kFrom = "abfnrtv\\'\"", kTo = "\a\b\f\n\r\t\v\\'\"";
   const char c = text[*at];
@@ -67,12 +68,11 @@ void ReadEscape(std::string_view text, size_t* at, bool bytes, std::string* out)
     *out += kTo[simple];
     ++*at;
   } else if (c >= '0' && c <= '7') {
-    const uint32_t code = ReadCode(text, at, 3, 8);
-    bytes ? void(*out += static_cast<char>(code)) : AppendUtf8(code, out);
-  } else if (c == 'x' || (!bytes && (c == 'u' || c == 'U'))) {
-    ++*at;
-    const uint32_t code = ReadCode(text, at, c == 'x' ? 2 : c == 'u' ? 4 : 8, 16);
-    bytes ? void(*out += static_cast<char>(code)) : AppendUtf8(code, out);
+    *out += static_cast<char>(ReadCode(text, at, 3, 8));
+  } else if (c == 'x') {
+    *out += static_cast<char>(ReadCode(text, &++*at, 2, 16));
+  } else if (!bytes && (c == 'u' || c == 'U')) {
+    AppendUtf8(ReadCode(text, &++*at, c == 'u' ? 4 : 8, 16), out);
   } else if (c == '\n') {
     ++*at;
   } else {

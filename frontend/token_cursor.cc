@@ -78,18 +78,12 @@ void TokenCursor::Unexpected(std::string_view expected, std::string_view hint) {
 
 std::string TokenCursor::Found() const {
   switch (Peek().kind) {
-    case TokenKind::kEnd:
-      return "the end of the source";
-    case TokenKind::kNewline:
-      return "the end of the line";
-    case TokenKind::kIndent:
-      return "an indented line";
-    case TokenKind::kDedent:
-      return "the end of the block";
-    case TokenKind::kString:
-      return "a string";
-    default:
-      return absl::StrCat("'", std::string(Text()), "'");
+    case TokenKind::kEnd: return "the end of the source";
+    case TokenKind::kNewline: return "the end of the line";
+    case TokenKind::kIndent: return "an indented line";
+    case TokenKind::kDedent: return "the end of the block";
+    case TokenKind::kString: return "a string";
+    default: return absl::StrCat("'", std::string(Text()), "'");
   }
 }
 

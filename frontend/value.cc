@@ -35,12 +35,9 @@ std::string Joined(const std::vector<Value>& items, int depth) {
 std::string SequenceText(const SequenceObject& sequence, int depth) {
   if (depth > kMaxContainerDepth) return "...";
   switch (sequence.kind) {
-    case SequenceKind::kTuple:
-      return absl::StrCat("(", Joined(sequence.items, depth), sequence.items.size() == 1 ? ",)" : ")");
-    case SequenceKind::kList:
-      return absl::StrCat("[", Joined(sequence.items, depth), "]");
-    case SequenceKind::kSet:
-      return absl::StrCat("{", Joined(sequence.items, depth), "}");
+    case SequenceKind::kTuple: return absl::StrCat("(", Joined(sequence.items, depth), sequence.items.size() == 1 ? ",)" : ")");
+    case SequenceKind::kList: return absl::StrCat("[", Joined(sequence.items, depth), "]");
+    case SequenceKind::kSet: return absl::StrCat("{", Joined(sequence.items, depth), "}");
   }
   return "";
 }
