@@ -24,7 +24,7 @@ Program CompileKernel(const std::string& file, const std::string& entry, const s
   return *std::move(program);
 }
 
-void Run(const Program& program, std::vector<TensorArg> tensors) {
+void RunOnExecutor(const Program& program, std::vector<TensorArg> tensors) {
   ExecOptions options;
   options.threads = 2;
   options.check_races = true;
@@ -51,7 +51,7 @@ TEST(Kernels, Add) {
     for (const int64_t n : {0, 1, 63, 64, 65, 211}) {
       Array a(type, {n}), b(type, {n}), c(type, {n});
       a.Random(1 + n), b.Random(2 + n);
-      Run(program, {a.arg(), b.arg(), c.arg()});
+      RunOnExecutor(program, {a.arg(), b.arg(), c.arg()});
       for (int64_t i = 0; i < n; ++i) ASSERT_EQ(c[i], RoundToType(type, a[i] + b[i])) << name << " " << n;
     }
   }
@@ -70,7 +70,7 @@ TEST(Kernels, Gemm) {
           Array a(type, ta ? std::vector<int64_t>{k, m} : std::vector<int64_t>{m, k}),
               b(type, tb ? std::vector<int64_t>{n, k} : std::vector<int64_t>{k, n}), c(type, {m, n});
           a.Random(3), b.Random(4);
-          Run(program, {a.arg(), b.arg(), c.arg()});
+          RunOnExecutor(program, {a.arg(), b.arg(), c.arg()});
           for (int64_t i = 0; i < m; ++i) {
             for (int64_t j = 0; j < n; ++j) {
               double sum = 0, magnitude = 0;
@@ -93,7 +93,7 @@ TEST(Kernels, Gemv) {
     for (const auto& [n, k] : std::vector<std::array<int64_t, 2>>{{4, 32}, {3, 31}, {5, 33}, {1, 1}, {7, 0}, {0, 7}, {13, 131}}) {
       Array w(type, {n, k}), x(type, {k}), y(type, {n});
       w.Random(5), x.Random(6);
-      Run(program, {w.arg(), x.arg(), y.arg()});
+      RunOnExecutor(program, {w.arg(), x.arg(), y.arg()});
       for (int64_t i = 0; i < n; ++i) {
         double sum = 0, magnitude = 0;
         for (int64_t p = 0; p < k; ++p) sum += w[i * k + p] * x[p], magnitude += std::abs(w[i * k + p] * x[p]);
@@ -111,8 +111,8 @@ TEST(Kernels, Norms) {
       for (const int64_t m : {0, 1, 2, 3}) {
         Array x(type, {m, n}), w(type, {n}), b(type, {n}), y(type, {m, n}), z(type, {m, n});
         x.Random(7, -2, 3), w.Random(8), b.Random(9);
-        Run(rms, {x.arg(), w.arg(), y.arg()});
-        Run(layer, {x.arg(), w.arg(), b.arg(), z.arg()});
+        RunOnExecutor(rms, {x.arg(), w.arg(), y.arg()});
+        RunOnExecutor(layer, {x.arg(), w.arg(), b.arg(), z.arg()});
         for (int64_t i = 0; i < m; ++i) {
           double sum = 0, squares = 0, variance = 0;
           for (int64_t j = 0; j < n; ++j) sum += x[i * n + j], squares += x[i * n + j] * x[i * n + j];
@@ -141,7 +141,7 @@ TEST(Kernels, Softmax) {
         x.Random(10, -9, 9);
         if (m > 0) x.Set(n - 1, -std::numeric_limits<double>::infinity());
         if (n == 1) x.Random(11);
-        Run(program, {x.arg(), y.arg()});
+        RunOnExecutor(program, {x.arg(), y.arg()});
         for (int64_t i = 0; i < m; ++i) {
           double largest = -1e300, sum = 0;
           for (int64_t j = 0; j < n; ++j) largest = std::max(largest, x[i * n + j]);
@@ -160,7 +160,7 @@ TEST(Kernels, Transpose) {
       for (const int64_t n : {0, 1, 16, 17, 53}) {
         Array x(type, {m, n}), y(type, {n, m});
         x.Random(12);
-        Run(program, {x.arg(), y.arg()});
+        RunOnExecutor(program, {x.arg(), y.arg()});
         for (int64_t i = 0; i < m; ++i) {
           for (int64_t j = 0; j < n; ++j) ASSERT_EQ(y[j * m + i], x[i * n + j]);
         }
@@ -177,7 +177,7 @@ void CheckAttention(const Program& program, DType type, const AttentionShape& s,
   Array q(type, {s.batch, s.seq_q, s.heads, d}), k(type, {s.batch, s.seq_kv, s.heads_kv, d}),
       v(type, {s.batch, s.seq_kv, s.heads_kv, d}), o(type, {s.batch, s.seq_q, s.heads, d});
   q.Random(13, -2, 2), k.Random(14, -2, 2), v.Random(15);
-  Run(program, {q.arg(), k.arg(), v.arg(), o.arg()});
+  RunOnExecutor(program, {q.arg(), k.arg(), v.arg(), o.arg()});
   const double weight_error = type == DType::kFloat16 ? 0x1p-11 : 0x1p-8;  // the weights are rounded to the type
   for (int64_t b = 0; b < s.batch; ++b) {
     for (int64_t h = 0; h < s.heads; ++h) {
