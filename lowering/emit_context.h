@@ -79,6 +79,9 @@ std::string_view ValueType(DType type);     // of a value in an expression: "flo
 int PerWord(DType type);                    // elements in such a word
 bool IsNarrowFloat(DType type);             // values are floats that are rounded
 
+// Whether the C++ value of one type is, or rounds to, the value of the other.
+bool SameValue(DType from, DType to);
+
 // ---- expressions (emit_expr.cc)
 // How an index is computed: int where it provably fits, else long long.
 bool IsWide(const EmitContext& c, Expr e);

@@ -332,7 +332,7 @@ class Copier {
   }
   void StoreValue(absl::Span<const Coordinate> at, const std::string& source_value) {
     const DType from = src_.buffer().dtype, to = dst_.buffer().dtype;
-    const std::string value = ValueType(from) == ValueType(to) && (IsFloat(to) || from == to) ? source_value : Cat("cast<", dst_.type(), ">(", source_value, ")");
+    const std::string value = SameValue(from, to) ? source_value : Cat("cast<", dst_.type(), ">(", source_value, ")");
     if (dst_.is_scalar()) {
       c_.out.Line(Cat(dst_.name(), " = ", IsNarrowFloat(to) ? Cat("rounded<", dst_.type(), ">(", value, ")") : value, ";"));
     } else if (!dst_.in_memory()) {

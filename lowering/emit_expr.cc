@@ -160,8 +160,7 @@ class ExprEmitter {
     const DType from = Node(node.args[0]).dtype, to = node.dtype;
     if (from == to) return Emit(node.args[0]);
     const CText value = Value(node.args[0]);
-    const bool narrow_target = IsNarrowFloat(to);
-    if (IsFloat(from) && from != DType::kFloat64 && (narrow_target || to == DType::kFloat32)) return value;
+    if (SameValue(from, to)) return value;
     if (to == DType::kIndex && !IsFloat(from)) {
       const bool is_long = from == DType::kInt64 || from == DType::kUInt64;
       if (is_long != IsWide(c_, e) || KindOf(from) != DTypeKind::kSigned) return CastTo(IsWide(c_, e) ? "i64" : "int", value);
@@ -384,6 +383,12 @@ std::string_view ValueType(DType type) {
 int PerWord(DType type) { return DTypeBytes(type) >= 4 ? 1 : 4 / DTypeBytes(type); }
 
 bool IsNarrowFloat(DType type) { return IsFloat(type) && DTypeBits(type) < 32; }
+
+bool SameValue(DType from, DType to) {
+  if (from == to) return true;
+  // A conversion to float8_e5m2 makes infinity finite.
+  return IsFloat(from) && from != DType::kFloat64 && to != DType::kFloat8E5M2 && (IsNarrowFloat(to) || to == DType::kFloat32);
+}
 
 bool IsWide(const EmitContext& c, Expr e) {
   const ExprNode& node = c.node(e);

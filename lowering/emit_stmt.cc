@@ -208,8 +208,7 @@ void EmitOne(EmitContext& c, const kir::Stmt& stmt) {
 CText ConvertedValue(EmitContext& c, Expr value, DType to) {
   const DType from = c.node(value).dtype;
   const CText text = IsNarrowFloat(to) ? EmitUnrounded(c, value) : EmitExpr(c, value);
-  const bool same_value = from == to || (IsFloat(from) && from != DType::kFloat64 && (IsNarrowFloat(to) || to == DType::kFloat32));
-  if (!same_value) return {Cat("cast<", MemoryType(to), ">(", text.text, ")")};
+  if (!SameValue(from, to)) return {Cat("cast<", MemoryType(to), ">(", text.text, ")")};
   // An unrounded bfloat16 that goes to float16 would be rounded once only.
   return from != to && IsNarrowFloat(from) ? EmitExpr(c, value) : text;
 }

@@ -65,6 +65,7 @@ template <class T, class F> DEV Value<T> saturated(F x) {
 template <class T, class V> DEV Value<T> cast(V x) {
   if constexpr (SameTest<T, b8>::kYes) return x != 0;
   else if constexpr (SameTest<T, float>::kYes || SameTest<T, double>::kYes) return (T)x;
+  else if constexpr (SameTest<T, e5m2>::kYes) return fabsf(odd(x)) > 57344.f ? copysignf(57344.f, odd(x)) : odd(x);
   else if constexpr (SameTest<Value<T>, float>::kYes) return odd(x);
   else if constexpr (RealTest<V>::kYes) return saturated<T>(x);
   else return (Value<T>)(T)x;

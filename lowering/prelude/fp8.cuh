@@ -29,6 +29,7 @@ template <> struct Packed<e4m3> {
 };
 template <> struct Packed<e5m2> {
   using Reg = u32; using Value = float; enum { kEach = 4 };
-  static DEV u32 code(float x) { return e5m2_encode(x); }
+  // What was infinite in memory stays so; conversions saturate before (cast).
+  static DEV u32 code(float x) { return fabsf(x) == __uint_as_float(0x7f800000u) ? (x < 0 ? 0xfcu : 0x7cu) : e5m2_encode(x); }
   static DEV float value(u32 bits) { return Packed<f16>::value((bits & 0xff) << 8); }  // the upper half of a float16
 };

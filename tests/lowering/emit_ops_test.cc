@@ -22,7 +22,7 @@ void FillInteresting(HostTensor& t, uint32_t seed) {
     Value value;
     if (IsFloat(t.dtype)) {
       value.f = random() % 3 == 0 ? special[random() % std::size(special)] : std::ldexp(static_cast<double>(random() % 4096) - 2048, static_cast<int>(random() % 16) - 10);
-      value.f = RoundToType(t.dtype, value.f);
+      if (!std::isinf(value.f) || !HasInfinity(t.dtype)) value.f = RoundToType(t.dtype, value.f);
     } else {
       value.i = static_cast<int64_t>(random()) >> random() % 64;
       if (random() % 8 == 0) value.i = random() & 1 ? MinInt(t.dtype) : MaxInt(t.dtype);
