@@ -1,5 +1,7 @@
 #include "tools/array.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "ir/limits.h"
@@ -34,6 +36,11 @@ absl::StatusOr<int64_t> ByteSize(DType dtype, const std::vector<int64_t>& shape)
 
 absl::StatusOr<Array> MakeArray(DType dtype, std::vector<int64_t> shape) {
   TILERT_ASSIGN_OR_RETURN(const int64_t bytes, ByteSize(dtype, shape));
+  const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  if (bytes > memory) {
+    return absl::ResourceExhaustedError(
+        Cat("an array of ", DTypeName(dtype), " ", ShapeText(shape), " needs ", bytes, " bytes; this machine has ", memory));
+  }
   Array array;
   array.dtype = dtype;
   array.shape = std::move(shape);

@@ -22,7 +22,7 @@ struct Array {
 // Bytes of a dense array. InvalidArgument: a negative extent, more than 8 of them, or 2^46 bytes or more.
 absl::StatusOr<int64_t> ByteSize(DType dtype, const std::vector<int64_t>& shape);
 
-// An array of zeros.
+// An array of zeros. ResourceExhausted: more than the machine's memory.
 absl::StatusOr<Array> MakeArray(DType dtype, std::vector<int64_t> shape);
 
 // Element by element by the rules of docs/ir_spec.md.

@@ -32,8 +32,12 @@ absl::Status List(CubinCache& cache) {
   uint64_t total = 0;
   for (const CacheListing& entry : entries) {
     total += entry.bytes;
-    const std::string what =
-        entry.key.empty() ? "damaged" : Cat(Field(entry.key, "target"), "  program ", Field(entry.key, "program").substr(0, 16));
+    std::string what = "damaged";
+    if (!entry.key.empty()) {
+      const std::string arch = Field(entry.key, "arch"), constants = Field(entry.key, "constants");
+      what = Cat(arch.substr(0, arch.find(' ')), "  program ", Field(entry.key, "program").substr(0, 16),
+                 constants.empty() ? "" : "  ", constants);
+    }
     std::printf("%s  %9llu bytes  %s  %s\n", entry.file.substr(0, 16).c_str(), static_cast<unsigned long long>(entry.bytes),
                 Time(entry.last_used).c_str(), what.c_str());
   }

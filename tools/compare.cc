@@ -19,6 +19,7 @@ Value At(const Array& array, int64_t i) {
 double Number(DType type, Value value) { return IsFloat(type) ? value.f : static_cast<double>(value.i); }
 
 std::string Short(double value) {
+  if (std::isnan(value)) return "nan";  // whatever its sign
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
   return text;
@@ -46,16 +47,11 @@ double RootMeanSquare(const Array& array) {
 
 double DefaultTolerance(DType dtype) {
   switch (dtype) {
-    case DType::kFloat64:
-      return 0x1p-40;
-    case DType::kFloat32:
-      return 0x1p-14;
-    case DType::kFloat16:
-      return 0x1p-9;
-    case DType::kBFloat16:
-      return 0x1p-6;
-    default:
-      return IsFloat(dtype) ? 0x1p-2 : 0;
+    case DType::kFloat64: return 0x1p-40;
+    case DType::kFloat32: return 0x1p-14;
+    case DType::kFloat16: return 0x1p-9;
+    case DType::kBFloat16: return 0x1p-6;
+    default: return IsFloat(dtype) ? 0x1p-2 : 0;
   }
 }
 

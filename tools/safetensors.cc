@@ -100,13 +100,14 @@ absl::StatusOr<Array> Read(const InputFile& file, const std::string& tensor) {
   const auto* type =
       std::find_if(std::begin(kTypes), std::end(kTypes), [&](const SafetensorType& t) { return entry.dtype == t.name; });
   if (type == std::end(kTypes)) return InvalidArgument("tensor '", tensor, "' has the unsupported type '", entry.dtype, "'");
-  TILERT_ASSIGN_OR_RETURN(Array array, MakeArray(type->dtype, entry.shape));
+  TILERT_ASSIGN_OR_RETURN(const int64_t needed, ByteSize(type->dtype, entry.shape));
   const uint64_t data = sizeof prefix + length;
   const bool inside = entry.begin >= 0 && entry.begin <= entry.end && static_cast<uint64_t>(entry.end) <= file.size() - data;
-  if (!inside || static_cast<size_t>(entry.end - entry.begin) != array.bytes.size()) {
+  if (!inside || entry.end - entry.begin != needed) {
     return InvalidArgument("tensor '", tensor, "' is at bytes ", entry.begin, " to ", entry.end, " of ", file.size() - data,
-                           "; its shape ", ShapeText(entry.shape), " needs ", array.bytes.size());
+                           "; its shape ", ShapeText(entry.shape), " needs ", needed);
   }
+  TILERT_ASSIGN_OR_RETURN(Array array, MakeArray(type->dtype, entry.shape));
   TILERT_RETURN_IF_ERROR(file.Read(data + static_cast<uint64_t>(entry.begin), array.bytes.data(), array.bytes.size()));
   return array;
 }

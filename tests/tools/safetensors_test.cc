@@ -78,6 +78,7 @@ TEST(SafetensorsTest, BadFilesAreRefused) {
       {"after", File(entry("F32", "[2]", "[0,8]") + "}", data), "header"},
       {"cut", File(entry("F32", "[2]", "[0,8]").substr(0, 30), data), "header"},
       {"size", File(entry("F32", "[3]", "[0,8]"), data), "its shape [3] needs 12"},
+      {"absurd", File(entry("F32", "[4000000000]", "[0,8]"), data), "needs 16000000000"},
       {"outside", File(entry("F32", "[4]", "[0,16]"), data), "at bytes 0 to 16 of 8"},
       {"backwards", File(entry("F32", "[2]", "[8,0]"), data), "at bytes 8 to 0"},
       {"negative offset", File(entry("F32", "[2]", "[-8,0]"), data), "at bytes -8"},
