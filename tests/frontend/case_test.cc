@@ -109,7 +109,9 @@ TEST(Settings, AreRead) {
   for (const char* text : {"", "a", "=1", "a=1", "j=", "k=[]", "l=[1,x]", "m=[1"})
     EXPECT_FALSE(AddSetting(text, &settings).ok()) << text;
   for (const auto& [name, setting] : settings) {
-    if (name != "h") EXPECT_EQ(*ParseSetting(SettingText(setting)), setting) << name;
+    if (name != "h") {
+      EXPECT_EQ(*ParseSetting(SettingText(setting)), setting) << name;
+    }
   }
 }
 
