@@ -22,10 +22,11 @@ int64_t SpanBytes(const BufferInfo& info) {
 
 absl::Status CheckArgs(const kir::Kernel& kernel, const SimArgs& args) {
   if (args.dims.size() != kernel.dims.size() || args.scalars.size() != kernel.scalars.size()) {
-    return InvalidArgument("kernel ", kernel.name, " takes ", kernel.dims.size(), " dims and ", kernel.scalars.size(), " scalars; given ", args.dims.size(),
-                           " and ", args.scalars.size());
+    return InvalidArgument("kernel ", kernel.name, " takes ", kernel.dims.size(), " dims and ", kernel.scalars.size(),
+                           " scalars; given ", args.dims.size(), " and ", args.scalars.size());
   }
-  if (kernel.grid.size() != kernel.block_vars.size() || kernel.warps < 1) return Internal("kernel ", kernel.name, " has no well-formed grid or no warps");
+  if (kernel.grid.size() != kernel.block_vars.size() || kernel.warps < 1)
+    return Internal("kernel ", kernel.name, " has no well-formed grid or no warps");
   return absl::OkStatus();
 }
 
@@ -36,8 +37,10 @@ absl::Status BindTensors(const Compiled& kernel, const SimArgs& args, Run& run) 
     const kir::Buffer& buffer = *info.source;
     if (buffer.space != kir::Space::kGlobal) continue;
     const int64_t bytes = SpanBytes(info);
-    if (buffer.program_buffer >= args.tensors.size() || static_cast<int64_t>(args.tensors[buffer.program_buffer].size()) < bytes) {
-      return InvalidArgument("tensor ", buffer.name, " needs ", bytes, " bytes; pass them in SimArgs::tensors[", buffer.program_buffer, "]");
+    if (buffer.program_buffer >= args.tensors.size() ||
+        static_cast<int64_t>(args.tensors[buffer.program_buffer].size()) < bytes) {
+      return InvalidArgument("tensor ", buffer.name, " needs ", bytes, " bytes; pass them in SimArgs::tensors[",
+                             buffer.program_buffer, "]");
     }
     run.globals[b].data = args.tensors[buffer.program_buffer];
     if (buffer.written) run.globals[b].shadow = std::make_unique<Shadow>(static_cast<size_t>(bytes / info.bytes), true);
@@ -57,7 +60,8 @@ absl::Status RunOnce(const Compiled& kernel, const SimArgs& args, Run& run) {
   int64_t blocks = 1;
   for (int64_t extent : kernel.grid) {
     blocks *= extent;
-    if (extent < 0 || blocks > run.max_steps) return InvalidArgument("the grid of kernel ", kernel.kernel->name, " is negative or too large to simulate");
+    if (extent < 0 || blocks > run.max_steps)
+      return InvalidArgument("the grid of kernel ", kernel.kernel->name, " is negative or too large to simulate");
   }
   for (uint32_t number : RandomOrder(blocks, run.random)) {
     std::vector<int64_t> coords;
@@ -90,7 +94,8 @@ absl::Status RunAll(const Compiled& kernel, const SimArgs& args, const SimOption
   const double deadline = SteadySeconds() + options.max_seconds;
   for (int i = 0; i < options.interleavings; ++i) {
     Restore(before, args);
-    Run run{&kernel, {}, &report, std::mt19937_64(options.seed * 0x9e3779b97f4a7c15 + static_cast<uint64_t>(i)), options.max_steps, deadline};
+    Run run{&kernel,           {},      &report, std::mt19937_64(options.seed * 0x9e3779b97f4a7c15 + static_cast<uint64_t>(i)),
+            options.max_steps, deadline};
     absl::Status status = RunOnce(kernel, args, run);
     if (status.ok() && i > 0 && !kernel.float_atomics && Save(args) != first) {
       status = Internal("kernel ", kernel.kernel->name, " gives other results than in interleaving 0");
@@ -107,8 +112,8 @@ absl::Status RunAll(const Compiled& kernel, const SimArgs& args, const SimOption
 }  // namespace sim
 
 std::string SimReport::ToString() const {
-  return Cat(blocks, " blocks, ", statements, " statements, ", barriers, " barriers, ", async_copies, " cp.async, ", shared_accesses,
-             " shared and ", global_accesses, " global accesses checked");
+  return Cat(blocks, " blocks, ", statements, " statements, ", barriers, " barriers, ", async_copies, " cp.async, ",
+             shared_accesses, " shared and ", global_accesses, " global accesses checked");
 }
 
 absl::StatusOr<SimReport> Simulate(const kir::Kernel& kernel, const SimArgs& args, const SimOptions& options) {

@@ -3,15 +3,17 @@
 // Blocks run one after another in random order; the warps of a block are interleaved at random, statement by statement, from a
 // seed that an error names, so that it can be replayed. Every thread has its own registers, laid out as the kernel says; shared
 // memory is one byte array. Reported, each with statement, thread and coordinates:
-//   - races in shared memory (happens-before by BarSync only: also between lanes of one warp) and in global memory, within and between blocks;
+//   - races in shared memory (happens-before by BarSync only: also between lanes of one warp) and in global memory, within and
+//     between blocks;
 //   - copies by cp.async touched before the wait that covers them, waits whose `retires` is not true;
 //   - barriers that not every warp reaches, or reaches at another statement or iteration;
 //   - values that were never written reaching arithmetic or global memory (registers and shared memory begin unwritten);
 //   - elements that the executing thread does not hold, layouts that are not those of the instruction (mma, ldmatrix), points of
 //     one Elementwise that depend on each other;
-//   - `inside` flags that are not true, versions and register elements that do not exist, vectors that are not aligned or not contiguous.
-// Its word is "checked", not "proved": it sees the interleavings, trip counts and shapes it is given. Happens-before does not depend on
-// the interleaving, so a missing barrier is found by any of them.
+//   - `inside` flags that are not true, versions and register elements that do not exist, vectors that are not aligned or not
+//     contiguous.
+// Its word is "checked", not "proved": it sees the interleavings, trip counts and shapes it is given. Happens-before does not
+// depend on the interleaving, so a missing barrier is found by any of them.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +30,13 @@ namespace tilert {
 struct SimArgs {
   std::vector<int64_t> dims;                  // one per Kernel::dims
   std::vector<Value> scalars;                 // one per Kernel::scalars, of its type
-  std::vector<absl::Span<uint8_t>> tensors;   // by Buffer::program_buffer; those of other scopes are left empty. Borrowed.
+  std::vector<absl::Span<uint8_t>> tensors;   // by Buffer::program_buffer; others are left empty. Borrowed.
 };
 
 struct SimOptions {
   uint64_t seed = 1;
-  int interleavings = 2;         // whole runs from the same data; their results must agree bit by bit unless float atomics are used
+  // Whole runs from the same data; their results must agree bit by bit unless float atomics are used.
+  int interleavings = 2;
   int64_t max_steps = 200000000;  // statements of warps, all interleavings together
   double max_seconds = 120;
 };
@@ -50,7 +53,8 @@ struct SimReport {
 };
 
 // Runs `kernel` and leaves its results in args.tensors (of the last interleaving). InvalidArgument: arguments that do not fit the
-// kernel. Internal: a fault of the kernel. FailedPrecondition: an assertion of the program. ResourceExhausted: over max_steps or max_seconds.
+// kernel. Internal: a fault of the kernel. FailedPrecondition: an assertion of the program. ResourceExhausted: over max_steps or
+// max_seconds.
 absl::StatusOr<SimReport> Simulate(const kir::Kernel& kernel, const SimArgs& args, const SimOptions& options = {});
 
 }  // namespace tilert

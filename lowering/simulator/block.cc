@@ -13,7 +13,9 @@ namespace {
 constexpr uint8_t kPoison = 0xff;
 
 size_t CellCount(const Compiled& kernel) {
-  return kernel.shared_cell_bytes == 0 ? 0 : static_cast<size_t>(kernel.kernel->shared_bytes) / static_cast<size_t>(kernel.shared_cell_bytes);
+  return kernel.shared_cell_bytes == 0
+             ? 0
+             : static_cast<size_t>(kernel.kernel->shared_bytes) / static_cast<size_t>(kernel.shared_cell_bytes);
 }
 
 }  // namespace
@@ -78,9 +80,12 @@ void ThreadBlock::ReleaseBarrier() {
     if (warp.state == Warp::State::kAtBarrier && first == nullptr) first = &warp;
   }
   for (const Warp& warp : warps_) {
-    if (warp.state == Warp::State::kDone) return Fail(*first, 0, Cat("waits for warp ", warp.index, ", which has ended: deadlock"));
+    if (warp.state == Warp::State::kDone)
+      return Fail(*first, 0, Cat("waits for warp ", warp.index, ", which has ended: deadlock"));
     if (warp.barrier_instance != first->barrier_instance) {
-      return Fail(*first, 0, Cat("waits at this barrier while warp ", warp.index, " waits at ", kernel_.paths[warp.stmt->number], ", or at this one in another iteration"));
+      return Fail(*first, 0,
+                  Cat("waits at this barrier while warp ", warp.index, " waits at ", kernel_.paths[warp.stmt->number],
+                      ", or at this one in another iteration"));
     }
   }
   for (Warp& warp : warps_) {
@@ -100,7 +105,8 @@ void ThreadBlock::ArriveAtBarrier(Warp& warp, const CStmt& stmt) {
 bool ThreadBlock::CountStep() {
   const int64_t steps = ++run_.report->statements;
   if (steps > run_.max_steps || (steps % 1024 == 0 && SteadySeconds() > run_.deadline)) {
-    status_ = absl::ResourceExhaustedError(Cat("simulation of kernel ", kernel_.kernel->name, " stopped after ", steps, " statements: over its limit of steps or time"));
+    status_ = absl::ResourceExhaustedError(Cat("simulation of kernel ", kernel_.kernel->name, " stopped after ", steps,
+                                               " statements: over its limit of steps or time"));
     return false;
   }
   return true;
@@ -205,18 +211,22 @@ void ThreadBlock::ExecuteStmt(Warp& warp, const CStmt& stmt) {
   std::visit(visitor, stmt.op);
 }
 
-void ThreadBlock::Fail(const Warp& warp, int lane, const std::string& what) { FailAs(absl::StatusCode::kInternal, warp, lane, what); }
+void ThreadBlock::Fail(const Warp& warp, int lane, const std::string& what) {
+  FailAs(absl::StatusCode::kInternal, warp, lane, what);
+}
 
 void ThreadBlock::FailAs(absl::StatusCode code, const Warp& warp, int lane, const std::string& what) {
   if (failed()) return;
   const std::string path = warp.stmt == nullptr ? "start" : kernel_.paths[warp.stmt->number];
   std::string block;
   for (int64_t c : coords_) block += Cat(block.empty() ? "" : ", ", c);
-  status_ = absl::Status(code, Cat("kernel ", kernel_.kernel->name, ", ", path, ", block (", block, ") warp ", warp.index, " lane ", lane, ": ", what));
+  status_ = absl::Status(code, Cat("kernel ", kernel_.kernel->name, ", ", path, ", block (", block, ") warp ", warp.index,
+                                   " lane ", lane, ": ", what));
 }
 
 std::string ThreadBlock::Describe(const Agent& agent) const {
-  const std::string who = agent.thread < 0 ? "several threads" : Cat("warp ", agent.thread / kLanes, " lane ", agent.thread % kLanes);
+  const std::string who =
+      agent.thread < 0 ? "several threads" : Cat("warp ", agent.thread / kLanes, " lane ", agent.thread % kLanes);
   return Cat(who, agent.block == number_ ? "" : " of another block", " at ", kernel_.paths[agent.stmt]);
 }
 

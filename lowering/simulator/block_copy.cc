@@ -30,7 +30,8 @@ void ThreadBlock::LocateSide(Warp& warp, const CCopy& copy, Side& side, int64_t 
   for (size_t d = 0; d < side.rows.size(); ++d) {
     const int follows = side.access->follows[d];
     for (int l = 0; l < kLanes; ++l) {
-      side.rows[d][static_cast<size_t>(l)].i = side.start[d] + (follows < 0 ? 0 : copy.layout->Coord(reg, l, warp.index, follows));
+      side.rows[d][static_cast<size_t>(l)].i =
+          side.start[d] + (follows < 0 ? 0 : copy.layout->Coord(reg, l, warp.index, follows));
     }
   }
   side.places = Locate(warp, side.access->buffer, side.coords.data(), mask, &side.access->inside);
@@ -41,7 +42,8 @@ LaneData ThreadBlock::FetchElements(Warp& warp, const CCopy& copy, const Side& s
   const BufferInfo &from = Info(copy.src.buffer), &to = Info(copy.dst.buffer);
   LaneData data = Read(warp, src.places, mask & ~src.places.outside);
   for (int l = 0; l < kLanes; ++l) {
-    if (mask & src.places.outside & uint32_t{1} << l) StoreRow(from.source->dtype, &fill, 1, &data.raw[static_cast<size_t>(l)], 1);
+    if (mask & src.places.outside & uint32_t{1} << l)
+      StoreRow(from.source->dtype, &fill, 1, &data.raw[static_cast<size_t>(l)], 1);
   }
   data.defined |= mask & src.places.outside;
   if (from.source->dtype != to.source->dtype) {
@@ -78,8 +80,9 @@ void ThreadBlock::CheckVectors(Warp& warp, const CCopy& copy, Side& side, int64_
     if ((whole >> l & 1) == 0) continue;
     const bool declared = info.source->space == kir::Space::kShared || info.source->alignment % align == 0;
     if (declared && first.at[static_cast<size_t>(l)] % align == 0) continue;
-    return Fail(warp, l, Cat("a vector of ", align, " bytes at ", Describe(side.places, l), " is not aligned",
-                             declared ? "" : Cat(": the buffer promises ", info.source->alignment, " bytes only")));
+    return Fail(warp, l,
+                Cat("a vector of ", align, " bytes at ", Describe(side.places, l), " is not aligned",
+                    declared ? "" : Cat(": the buffer promises ", info.source->alignment, " bytes only")));
   }
 }
 
@@ -132,25 +135,38 @@ void ThreadBlock::IssueAsync(Warp& warp, const CCopy& copy, Side& dst, Side& src
   uint32_t ended = 0, dropped = 0;
   for (int64_t i = 0; i < copy.width && !failed(); ++i) {
     const uint32_t mask = copy.layout->Valid(reg + i, warp.index) & copy.layout->ReplicaZero(warp.index);
-    if (mask != first) return Fail(warp, __builtin_ctz(mask ^ first), "a vector of cp.async reaches over the valid extent of the tile");
+    if (mask != first)
+      return Fail(warp, __builtin_ctz(mask ^ first), "a vector of cp.async reaches over the valid extent of the tile");
     LocateSide(warp, copy, src, reg + i, mask);
     LocateSide(warp, copy, dst, reg + i, mask);
     if (failed()) return;
     if (i == 0) dropped = dst.places.outside;
-    if (dst.places.outside != dropped) return Fail(warp, __builtin_ctz(dst.places.outside ^ dropped), "a vector of cp.async is partly outside its destination");
+    if (dst.places.outside != dropped)
+      return Fail(warp, __builtin_ctz(dst.places.outside ^ dropped), "a vector of cp.async is partly outside its destination");
     for (int l = 0; l < kLanes && !failed(); ++l) {
       const uint32_t bit = uint32_t{1} << l;
       if ((mask & ~dropped & bit) == 0) continue;
       const auto at = static_cast<size_t>(l);
       AsyncPiece& piece = pieces[at];
       if (i == 0) {
-        piece = {copy.dst.buffer, copy.src.buffer, dst.start[0], dst.places.at[at], src.places.at[at], static_cast<int32_t>(copy.width * bytes), 0, l, warp.stmt->number};
+        piece = {copy.dst.buffer,
+                 copy.src.buffer,
+                 dst.start[0],
+                 dst.places.at[at],
+                 src.places.at[at],
+                 static_cast<int32_t>(copy.width * bytes),
+                 0,
+                 l,
+                 warp.stmt->number};
       }
       if (src.places.outside & bit) {
         ended |= bit;
         if (fill.i != 0) Fail(warp, l, "cp.async can fill with zero only");
       } else {
-        if (ended & bit) Fail(warp, l, Cat("cp.async can leave out the end of a vector only, but ", Describe(src.places, l), " follows elements outside"));
+        if (ended & bit)
+          Fail(
+              warp, l,
+              Cat("cp.async can leave out the end of a vector only, but ", Describe(src.places, l), " follows elements outside"));
         piece.valid += bytes;
         TouchCells(warp, src.places, l, AccessKind::kRead);
       }
@@ -160,7 +176,8 @@ void ThreadBlock::IssueAsync(Warp& warp, const CCopy& copy, Side& dst, Side& src
   for (int l = 0; l < kLanes && !failed(); ++l) {
     if ((first & ~dropped & uint32_t{1} << l) == 0) continue;
     AsyncPiece& piece = pieces[static_cast<size_t>(l)];
-    if (piece.dst % piece.bytes != 0 || (piece.valid > 0 && piece.src % piece.bytes != 0)) Fail(warp, l, Cat("a cp.async of ", piece.bytes, " bytes is not aligned"));
+    if (piece.dst % piece.bytes != 0 || (piece.valid > 0 && piece.src % piece.bytes != 0))
+      Fail(warp, l, Cat("a cp.async of ", piece.bytes, " bytes is not aligned"));
     warp.open.push_back(piece);
     ++run_.report->async_copies;
   }
@@ -207,8 +224,9 @@ void ThreadBlock::Wait(Warp& warp, const CWait& wait) {
     auto check = [&](const std::vector<AsyncPiece>& pieces) {
       for (const AsyncPiece& piece : pieces) {
         if (piece.dst_buffer != wait.buffers[i] || piece.version != version) continue;
-        return Fail(warp, piece.lane, Cat("declares version ", version, " of ", Info(piece.dst_buffer).source->name, " complete, but the copy at ",
-                                          kernel_.paths[static_cast<size_t>(piece.stmt)], " is still in flight"));
+        return Fail(warp, piece.lane,
+                    Cat("declares version ", version, " of ", Info(piece.dst_buffer).source->name, " complete, but the copy at ",
+                        kernel_.paths[static_cast<size_t>(piece.stmt)], " is still in flight"));
       }
     };
     check(warp.open);

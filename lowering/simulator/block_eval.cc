@@ -27,7 +27,8 @@ int Overflow(const Value* row, uint32_t mask) {
 }  // namespace
 
 Value* ThreadBlock::RowOf(Warp& warp, Slot slot) {
-  return slot >= 0 ? &warp.frame[static_cast<size_t>(slot) * kLanes] : const_cast<Value*>(kernel_.constants[static_cast<size_t>(~slot)].data());
+  return slot >= 0 ? &warp.frame[static_cast<size_t>(slot) * kLanes]
+                   : const_cast<Value*>(kernel_.constants[static_cast<size_t>(~slot)].data());
 }
 
 void ThreadBlock::SetVar(Warp& warp, VarId var, Value value) {
@@ -48,7 +49,9 @@ const Value* ThreadBlock::Eval(Warp& warp, const Code& code, uint32_t mask, int 
         }
         break;
       }
-      case Instr::Kind::kLoad: EvalLoad(warp, code.loads[static_cast<size_t>(instr.load)], mask, instr.result, RowOf(warp, instr.dst)); break;
+      case Instr::Kind::kLoad:
+        EvalLoad(warp, code.loads[static_cast<size_t>(instr.load)], mask, instr.result, RowOf(warp, instr.dst));
+        break;
       case Instr::Kind::kMask:
         outer.push_back(mask);
         mask &= TrueLanes(RowOf(warp, instr.a), n);

@@ -17,8 +17,9 @@ std::vector<float> ThreadBlock::Gather(Warp& warp, BufferId buffer, const std::v
   for (const CMma::Element& e : elements) {
     const auto at = static_cast<size_t>(e.reg) * kLanes + static_cast<size_t>(e.lane);
     if ((registers.defined[static_cast<size_t>(e.reg)] >> e.lane & 1) == 0) {
-      Fail(warp, e.lane, Cat("mma uses ", info.source->name, "[", info.layout->Coord(e.reg, e.lane, warp.index, 0), ", ",
-                             info.layout->Coord(e.reg, e.lane, warp.index, 1), "] (register ", e.reg, "), which was never written"));
+      Fail(warp, e.lane,
+           Cat("mma uses ", info.source->name, "[", info.layout->Coord(e.reg, e.lane, warp.index, 0), ", ",
+               info.layout->Coord(e.reg, e.lane, warp.index, 1), "] (register ", e.reg, "), which was never written"));
       break;
     }
     uint64_t raw = 0;
@@ -45,8 +46,9 @@ void ThreadBlock::RunMma(Warp& warp, const CMma& mma) {
   Registers& registers = warp.registers[mma.acc];
   for (const CMma::Element& e : part.acc) {
     const uint64_t raw = EncodeFloat(acc.source->dtype, c[static_cast<size_t>(e.cell)]);
-    std::memcpy(&registers.data[(static_cast<size_t>(e.reg) * kLanes + static_cast<size_t>(e.lane)) * static_cast<size_t>(acc.bytes)], &raw,
-                static_cast<size_t>(acc.bytes));
+    std::memcpy(
+        &registers.data[(static_cast<size_t>(e.reg) * kLanes + static_cast<size_t>(e.lane)) * static_cast<size_t>(acc.bytes)],
+        &raw, static_cast<size_t>(acc.bytes));
   }
 }
 
@@ -72,12 +74,12 @@ Value Identity(ReduceOp op, DType type) {
 }
 
 Value Combine(ReduceOp op, DType type, Value a, Value b) {
-  const ExprOp expr_op = IsSum(op)                                                  ? ExprOp::kAdd
+  const ExprOp expr_op = IsSum(op)                                         ? ExprOp::kAdd
                          : op == ReduceOp::kMax || op == ReduceOp::kAbsMax ? ExprOp::kMax
-                         : op == ReduceOp::kMin                                     ? ExprOp::kMin
-                         : op == ReduceOp::kBitAnd                                  ? ExprOp::kBitAnd
-                         : op == ReduceOp::kBitOr                                   ? ExprOp::kBitOr
-                                                                                    : ExprOp::kBitXor;
+                         : op == ReduceOp::kMin                            ? ExprOp::kMin
+                         : op == ReduceOp::kBitAnd                         ? ExprOp::kBitAnd
+                         : op == ReduceOp::kBitOr                          ? ExprOp::kBitOr
+                                                                           : ExprOp::kBitXor;
   Value result;
   EvalOp({.op = expr_op, .type = type, .result = type}, &a, &b, nullptr, &result, 1);
   return result;
@@ -85,7 +87,9 @@ Value Combine(ReduceOp op, DType type, Value a, Value b) {
 
 Value LoadRegister(const Registers& registers, const BufferInfo& info, int32_t reg, int32_t lane) {
   Value value;
-  LoadRow(info.source->dtype, &registers.data[(static_cast<size_t>(reg) * kLanes + static_cast<size_t>(lane)) * static_cast<size_t>(info.bytes)], 1, 1, &value);
+  LoadRow(info.source->dtype,
+          &registers.data[(static_cast<size_t>(reg) * kLanes + static_cast<size_t>(lane)) * static_cast<size_t>(info.bytes)], 1,
+          1, &value);
   return value;
 }
 
@@ -101,7 +105,8 @@ void ThreadBlock::RunLaneReduce(Warp& warp, const CLaneReduce& reduce) {
   std::vector<Value> cells(static_cast<size_t>(part.cells), Identity(reduce.op, type));
   auto undefined = [&](BufferId buffer, int32_t reg, int32_t lane) {
     const bool wrong = (warp.registers[buffer].defined[static_cast<size_t>(reg)] >> lane & 1) == 0;
-    if (wrong) Fail(warp, lane, Cat("the reduction uses register ", reg, " of ", Info(buffer).source->name, ", which was never written"));
+    if (wrong)
+      Fail(warp, lane, Cat("the reduction uses register ", reg, " of ", Info(buffer).source->name, ", which was never written"));
     return wrong;
   };
   for (const CLaneReduce::Source& source : part.sources) {
@@ -122,7 +127,8 @@ void ThreadBlock::RunLaneReduce(Warp& warp, const CLaneReduce& reduce) {
       value = Combine(reduce.op, type, old, value);
     }
     ConvertRow(type, to, &value, 1);
-    const auto at = (static_cast<size_t>(target.reg) * kLanes + static_cast<size_t>(target.lane)) * static_cast<size_t>(dst.bytes);
+    const auto at =
+        (static_cast<size_t>(target.reg) * kLanes + static_cast<size_t>(target.lane)) * static_cast<size_t>(dst.bytes);
     StoreRow(to, &value, 1, &registers.data[at], 1);
     registers.defined[static_cast<size_t>(target.reg)] |= uint32_t{1} << target.lane;
   }

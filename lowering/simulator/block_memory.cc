@@ -35,15 +35,19 @@ uint32_t ThreadBlock::CheckBounds(Warp& warp, const Places& places, uint32_t mas
     const bool claimed = is_version || (inside == nullptr ? info.layout != nullptr : (*inside)[d]);
     if (wrong != 0 && claimed) {
       const int lane = __builtin_ctz(wrong);
-      Fail(warp, lane, Cat("accesses ", Describe(places, lane), " outside its extent ", info.shape[d], " in dimension ", d,
-                           is_version ? ": no such version" : inside == nullptr ? "" : ", which is declared to be inside"));
+      Fail(warp, lane,
+           Cat("accesses ", Describe(places, lane), " outside its extent ", info.shape[d], " in dimension ", d,
+               is_version          ? ": no such version"
+               : inside == nullptr ? ""
+                                   : ", which is declared to be inside"));
       break;
     }
   }
   return outside;
 }
 
-Places ThreadBlock::Locate(Warp& warp, BufferId buffer, const Value* const* coords, uint32_t mask, const std::vector<bool>* inside) {
+Places ThreadBlock::Locate(Warp& warp, BufferId buffer, const Value* const* coords, uint32_t mask,
+                           const std::vector<bool>* inside) {
   const BufferInfo& info = Info(buffer);
   Places places;
   places.buffer = buffer;
@@ -69,7 +73,8 @@ Places ThreadBlock::Locate(Warp& warp, BufferId buffer, const Value* const* coor
 }
 
 uint8_t* ThreadBlock::Memory(const Places& places, int lane) {
-  uint8_t* base = Info(places.buffer).source->space == kir::Space::kShared ? shared_.data() : run_.globals[places.buffer].data.data();
+  uint8_t* base =
+      Info(places.buffer).source->space == kir::Space::kShared ? shared_.data() : run_.globals[places.buffer].data.data();
   return base + places.at[static_cast<size_t>(lane)];
 }
 
@@ -80,7 +85,8 @@ bool ThreadBlock::TouchCells(Warp& warp, const Places& places, int lane, AccessK
   Shadow* shadow = is_shared ? &shared_shadow_ : run_.globals[places.buffer].shadow.get();
   ++(is_shared ? run_.report->shared_accesses : run_.report->global_accesses);
   if (shadow == nullptr) {
-    if (kind != AccessKind::kRead) Fail(warp, lane, Cat("writes ", Describe(places, lane), ", which is declared to be read only"));
+    if (kind != AccessKind::kRead)
+      Fail(warp, lane, Cat("writes ", Describe(places, lane), ", which is declared to be read only"));
     return true;
   }
   const int cell_bytes = is_shared ? kernel_.shared_cell_bytes : info.bytes;
@@ -150,7 +156,8 @@ void ThreadBlock::Write(Warp& warp, const Places& places, uint32_t mask, const L
     std::memcpy(Memory(places, l), &data.raw[static_cast<size_t>(l)], bytes);
     if (!is_shared) return;
     const auto first = static_cast<size_t>(places.at[static_cast<size_t>(l)] / kernel_.shared_cell_bytes);
-    for (size_t c = first; c < first + bytes / static_cast<size_t>(kernel_.shared_cell_bytes); ++c) shared_shadow_.SetDefined(c, defined);
+    for (size_t c = first; c < first + bytes / static_cast<size_t>(kernel_.shared_cell_bytes); ++c)
+      shared_shadow_.SetDefined(c, defined);
   });
 }
 

@@ -94,7 +94,8 @@ void ThreadBlock::RunLaneStmt(Warp& warp, const CStmt& stmt, uint32_t& mask, Flo
       },
       [&](const CAssert& s) {
         const uint32_t wrong = mask & ~TrueLanes(Eval(warp, s.cond, mask, kLanes));
-        if (wrong != 0) FailAs(absl::StatusCode::kFailedPrecondition, warp, __builtin_ctz(wrong), Cat("assertion failed: ", s.message));
+        if (wrong != 0)
+          FailAs(absl::StatusCode::kFailedPrecondition, warp, __builtin_ctz(wrong), Cat("assertion failed: ", s.message));
       },
       [&](const CDeclare& s) { refuse(s); },
       [&](const CPoints& s) { refuse(s); },
@@ -181,7 +182,8 @@ void ThreadBlock::RunAtomic(Warp& warp, const CAtomic& atomic, uint32_t mask) {
   const Instr instr = AtomicInstr(atomic.op, type);
   for (int l = 0; l < kLanes && !failed(); ++l) {
     if ((mask >> l & 1) == 0) continue;
-    if (!TouchCells(warp, places, l, AccessKind::kAtomic)) Fail(warp, l, Cat("atomic on ", Describe(places, l), ", which was never written"));
+    if (!TouchCells(warp, places, l, AccessKind::kAtomic))
+      Fail(warp, l, Cat("atomic on ", Describe(places, l), ", which was never written"));
     if (failed()) return;
     uint8_t* memory = Memory(places, l);
     Value old, result;

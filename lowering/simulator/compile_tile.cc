@@ -29,7 +29,8 @@ bool IsTiledBy(const LayoutTables& layout, const Atom& atom) {
       const int64_t row = layout.Coord(r - i, 0, w, 0), column = layout.Coord(r - i, 0, w, 1);
       if (!layout.HoldsElement(r) || row % atom.rows != 0 || column % atom.columns != 0) return false;
       for (int l = 0; l < kLanes; ++l) {
-        if (layout.Coord(r, l, w, 0) != row + atom.row(l, i) || layout.Coord(r, l, w, 1) != column + atom.column(l, i)) return false;
+        if (layout.Coord(r, l, w, 0) != row + atom.row(l, i) || layout.Coord(r, l, w, 1) != column + atom.column(l, i))
+          return false;
       }
     }
   }
@@ -44,7 +45,8 @@ void Number(Index& index) {
 }
 
 // The registers of a warp that hold operand elements of the rows in `rows`, as cells of a dense matrix.
-std::vector<CMma::Element> Operand(const LayoutTables& layout, int warp, const Index& rows, int64_t row_pitch, int64_t k_pitch, bool* complete) {
+std::vector<CMma::Element> Operand(const LayoutTables& layout, int warp, const Index& rows, int64_t row_pitch, int64_t k_pitch,
+                                   bool* complete) {
   std::vector<CMma::Element> elements;
   std::set<int64_t> cells;
   for (int64_t r = 0; r < layout.regs(); ++r) {
@@ -84,14 +86,17 @@ CMma::PerWarp Accumulators(const LayoutTables& acc, int warp, Index& rows, Index
 
 absl::StatusOr<CMma> CompileMma(const Compiled& kernel, const kir::Mma& mma) {
   const BufferInfo &acc = kernel.buffers[mma.acc], &a = kernel.buffers[mma.a], &b = kernel.buffers[mma.b];
-  if (acc.layout == nullptr || a.layout == nullptr || b.layout == nullptr) return Internal("operands of Mma must be in registers");
+  if (acc.layout == nullptr || a.layout == nullptr || b.layout == nullptr)
+    return Internal("operands of Mma must be in registers");
   const DType type = a.source->dtype;
   const DType sum = acc.source->dtype;
   if (b.source->dtype != type || (type != DType::kFloat16 && type != DType::kBFloat16) ||
       (sum != DType::kFloat32 && !(sum == DType::kFloat16 && type == DType::kFloat16))) {
-    return Internal("no mma for operands ", DTypeName(type), ", ", DTypeName(b.source->dtype), " and accumulator ", DTypeName(sum));
+    return Internal("no mma for operands ", DTypeName(type), ", ", DTypeName(b.source->dtype), " and accumulator ",
+                    DTypeName(sum));
   }
-  if (!IsTiledBy(*acc.layout, kAccumulator)) return Internal(acc.source->name, " is not laid out as an accumulator of mma.m16n8k16");
+  if (!IsTiledBy(*acc.layout, kAccumulator))
+    return Internal(acc.source->name, " is not laid out as an accumulator of mma.m16n8k16");
   if (!IsTiledBy(*a.layout, kOperandA)) return Internal(a.source->name, " is not laid out as operand A of mma.m16n8k16");
   if (!IsTiledBy(*b.layout, kOperandB)) return Internal(b.source->name, " is not laid out as operand B of mma.m16n8k16");
   if (a.layout->padded(1) != b.layout->padded(1)) {
@@ -105,7 +110,8 @@ absl::StatusOr<CMma> CompileMma(const Compiled& kernel, const kir::Mma& mma) {
     warp.a = Operand(*a.layout, w, rows, result.k, 1, &a_complete);
     warp.b = Operand(*b.layout, w, columns, 1, warp.n, &b_complete);
     if (!a_complete || !b_complete) {
-      return Internal("warp ", w, " does not hold all elements of ", (a_complete ? b : a).source->name, " that its part of ", acc.source->name, " needs");
+      return Internal("warp ", w, " does not hold all elements of ", (a_complete ? b : a).source->name, " that its part of ",
+                      acc.source->name, " needs");
     }
     result.warps.push_back(std::move(warp));
   }
@@ -149,8 +155,10 @@ absl::StatusOr<CLaneReduce> CompileLaneReduce(const Compiled& kernel, const kir:
   const BufferInfo &from = kernel.buffers[reduce.src], &to = kernel.buffers[reduce.dst];
   if (from.layout == nullptr || to.layout == nullptr) return Internal("operands of LaneReduce must be in registers");
   const LayoutTables &src = *from.layout, &dst = *to.layout;
-  if (reduce.axis < 0 || reduce.axis >= src.rank() || dst.rank() != src.rank() - (reduce.keep_warps ? 0 : 1) || src.warps() != dst.warps()) {
-    return Internal("ranks of ", from.source->name, " and ", to.source->name, " do not fit a reduction over dimension ", reduce.axis);
+  if (reduce.axis < 0 || reduce.axis >= src.rank() || dst.rank() != src.rank() - (reduce.keep_warps ? 0 : 1) ||
+      src.warps() != dst.warps()) {
+    return Internal("ranks of ", from.source->name, " and ", to.source->name, " do not fit a reduction over dimension ",
+                    reduce.axis);
   }
   if (const std::string fault = CheckReduceAxis(src, dst, reduce.axis, reduce.keep_warps); !fault.empty()) return Internal(fault);
   CLaneReduce result{reduce.op, reduce.dst, reduce.src, reduce.accumulate, {}};
@@ -163,7 +171,8 @@ absl::StatusOr<CLaneReduce> CompileLaneReduce(const Compiled& kernel, const kir:
         const int64_t key = KeyOf(src, r, l, w, reduce.axis);
         of_lane[l].insert(key);
         const int32_t cell = cells.try_emplace(key, static_cast<int32_t>(cells.size())).first->second;
-        if (src.Valid(r, w) & src.LaneReplicaZero() & uint32_t{1} << l) warp.sources.push_back({cell, static_cast<int32_t>(r), l});
+        if (src.Valid(r, w) & src.LaneReplicaZero() & uint32_t{1} << l)
+          warp.sources.push_back({cell, static_cast<int32_t>(r), l});
       }
     }
     for (int64_t r = 0; r < dst.regs(); ++r) {
@@ -171,7 +180,8 @@ absl::StatusOr<CLaneReduce> CompileLaneReduce(const Compiled& kernel, const kir:
         if ((dst.Valid(r, w) >> l & 1) == 0) continue;
         const int64_t key = KeyOf(dst, r, l, w, reduce.keep_warps ? reduce.axis : -1);
         if (of_lane[l].count(key) == 0) {
-          return Internal("lane ", l, " of warp ", w, " is to hold a result in register ", r, " of ", to.source->name, " to which it contributes nothing");
+          return Internal("lane ", l, " of warp ", w, " is to hold a result in register ", r, " of ", to.source->name,
+                          " to which it contributes nothing");
         }
         warp.targets.push_back({cells[key], static_cast<int32_t>(r), l});
       }
@@ -201,18 +211,22 @@ bool HoldsVectors(const LayoutTables& layout, int64_t width) {
   const int last = layout.rank() - 1;
   for (int64_t r = 0; r < layout.regs(); ++r) {
     for (int d = 0; d <= last; ++d) {
-      if (!layout.HoldsElement(r) || layout.Coord(r, 0, 0, d) != layout.Coord(r - r % width, 0, 0, d) + (d == last ? r % width : 0)) return false;
+      if (!layout.HoldsElement(r) ||
+          layout.Coord(r, 0, 0, d) != layout.Coord(r - r % width, 0, 0, d) + (d == last ? r % width : 0))
+        return false;
     }
   }
   return true;
 }
 
 std::string CheckLdmatrix(const BufferInfo& dst, const BufferInfo& src, const kir::Copy& copy, const LayoutTables& layout) {
-  if (src.source->space != kir::Space::kShared || dst.layout == nullptr || src.bytes != 2 || src.source->dtype != dst.source->dtype) {
+  if (src.source->space != kir::Space::kShared || dst.layout == nullptr || src.bytes != 2 ||
+      src.source->dtype != dst.source->dtype) {
     return "ldmatrix moves 16-bit elements from shared memory to registers";
   }
   if (!IsTiledBy(layout, kOperandA) && !IsTiledBy(layout, kOperandB)) return "the layout is not an operand of mma.m16n8k16";
-  if (copy.src.follows.back() != (copy.method == kir::CopyMethod::kLdmatrix ? 1 : 0)) return "rows of the matrices do not lie along the buffer's last dimension";
+  if (copy.src.follows.back() != (copy.method == kir::CopyMethod::kLdmatrix ? 1 : 0))
+    return "rows of the matrices do not lie along the buffer's last dimension";
   return "";
 }
 
@@ -223,7 +237,8 @@ std::string CheckMethod(const BufferInfo& dst, const BufferInfo& src, const kir:
     case kir::CopyMethod::kRegister: return dst.layout == nullptr || src.layout == nullptr ? "both sides must be registers" : "";
     case kir::CopyMethod::kCpAsync: {
       const int64_t bytes = copy.width * src.bytes;
-      if (src.source->space != kir::Space::kGlobal || dst.source->space != kir::Space::kShared || src.source->dtype != dst.source->dtype) {
+      if (src.source->space != kir::Space::kGlobal || dst.source->space != kir::Space::kShared ||
+          src.source->dtype != dst.source->dtype) {
         return "cp.async moves elements of one type from global to shared memory";
       }
       if (bytes != 4 && bytes != 8 && bytes != 16) return Cat("cp.async cannot move ", bytes, " bytes");
@@ -232,14 +247,17 @@ std::string CheckMethod(const BufferInfo& dst, const BufferInfo& src, const kir:
     case kir::CopyMethod::kVector: break;
   }
   if (copy.width < 1) return "width must be positive";
-  return copy.width > 1 && !HoldsVectors(layout, copy.width) ? Cat("the layout does not hold vectors of ", copy.width, " elements") : "";
+  return copy.width > 1 && !HoldsVectors(layout, copy.width)
+             ? Cat("the layout does not hold vectors of ", copy.width, " elements")
+             : "";
 }
 
 }  // namespace
 
 absl::Status CheckCopy(const Compiled& kernel, const kir::Copy& copy, const LayoutTables& layout) {
   const BufferInfo &dst = kernel.buffers[copy.dst.buffer], &src = kernel.buffers[copy.src.buffer];
-  for (const std::string& fault : {CheckSide(dst, copy.dst, layout.rank()), CheckSide(src, copy.src, layout.rank()), CheckMethod(dst, src, copy, layout)}) {
+  for (const std::string& fault :
+       {CheckSide(dst, copy.dst, layout.rank()), CheckSide(src, copy.src, layout.rank()), CheckMethod(dst, src, copy, layout)}) {
     if (!fault.empty()) return Internal(fault);
   }
   return absl::OkStatus();

@@ -77,9 +77,11 @@ std::shared_ptr<const LayoutTables> Compiler::Tables(const FragmentLayout& layou
 absl::Status Compiler::AddShared(const kir::Buffer& buffer, BufferInfo& info) {
   const SharedLayout& layout = buffer.shared;
   info.version_bytes = (layout.bytes() + 127) / 128 * 128;
-  if (buffer.offset < 0 || buffer.offset % 128 != 0 || buffer.offset + buffer.versions * info.version_bytes > kernel_.shared_bytes) {
-    return Internal("shared buffer ", buffer.name, ": ", buffer.versions, " versions of ", info.version_bytes, " bytes at offset ", buffer.offset,
-                    " do not fit the block's ", kernel_.shared_bytes, " bytes of shared memory, or the offset is no multiple of 128");
+  if (buffer.offset < 0 || buffer.offset % 128 != 0 ||
+      buffer.offset + buffer.versions * info.version_bytes > kernel_.shared_bytes) {
+    return Internal("shared buffer ", buffer.name, ": ", buffer.versions, " versions of ", info.version_bytes,
+                    " bytes at offset ", buffer.offset, " do not fit the block's ", kernel_.shared_bytes,
+                    " bytes of shared memory, or the offset is no multiple of 128");
   }
   info.shape = {buffer.versions};
   info.shape.insert(info.shape.end(), layout.extents.begin(), layout.extents.end());
@@ -140,8 +142,9 @@ absl::StatusOr<CBlock> Compiler::Body(const kir::Block& block, const std::string
 }
 
 std::string_view StatementName(const kir::StmtOp& op) {
-  static constexpr std::string_view kNames[] = {"Declare", "For",  "While",         "If",          "Break",      "Continue", "Let",     "Elementwise", "Store",
-                                                "Atomic",  "Copy", "CpAsyncCommit", "CpAsyncWait", "LaneReduce", "Mma",      "BarSync", "Print",       "Assert"};
+  static constexpr std::string_view kNames[] = {"Declare",     "For",         "While", "If",      "Break", "Continue",
+                                                "Let",         "Elementwise", "Store", "Atomic",  "Copy",  "CpAsyncCommit",
+                                                "CpAsyncWait", "LaneReduce",  "Mma",   "BarSync", "Print", "Assert"};
   static_assert(std::size(kNames) == std::variant_size_v<kir::StmtOp>);
   return kNames[op.index()];
 }
@@ -167,7 +170,9 @@ absl::StatusOr<CStmt> Compiler::Statement(const kir::Stmt& stmt, const std::stri
 absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, const std::string& path, int number) {
   using Result = absl::StatusOr<decltype(CStmt::op)>;
   const Overloaded visitor{
-      [&](const kir::Declare& s) -> Result { return CDeclare{s.buffer, s.zero}; },
+      [&](const kir::Declare& s) -> Result {
+        return CDeclare{s.buffer, s.zero};
+      },
       [&](const kir::For& s) -> Result {
         CFor loop{s.var, exprs_.Compile(s.begin), exprs_.Compile(s.end), {}, {}};
         if (s.step) loop.step = exprs_.Compile(s.step);
@@ -188,7 +193,9 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, c
       },
       [&](const kir::Break&) -> Result { return CBreak{}; },
       [&](const kir::Continue&) -> Result { return CContinue{}; },
-      [&](const kir::Let& s) -> Result { return CLet{s.var, exprs_.CompileAs(s.value, kernel_.vars[s.var].dtype)}; },
+      [&](const kir::Let& s) -> Result {
+        return CLet{s.var, exprs_.CompileAs(s.value, kernel_.vars[s.var].dtype)};
+      },
       [&](const kir::Elementwise& s) -> Result {
         CPoints points{Tables(s.layout), s.vars, {}};
         if (in_points_) return Internal("Elementwise inside Elementwise");
@@ -230,14 +237,17 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, c
       [&](const kir::Mma& s) -> Result { return CompileMma(result_, s); },
       [&](const kir::BarSync&) -> Result { return CBarSync{}; },
       [&](const kir::Print& s) -> Result { return Point(CPrint{Codes(s.args)}, number); },
-      [&](const kir::Assert& s) -> Result { return Point(CAssert{exprs_.Compile(s.cond), s.message}, number); },
+      [&](const kir::Assert& s) -> Result {
+        return Point(CAssert{exprs_.Compile(s.cond), s.message}, number);
+      },
   };
   return std::visit(visitor, stmt.op);
 }
 
 }  // namespace
 
-absl::StatusOr<Compiled> CompileKernel(const kir::Kernel& kernel, const std::vector<int64_t>& dims, const std::vector<Value>& scalars) {
+absl::StatusOr<Compiled> CompileKernel(const kir::Kernel& kernel, const std::vector<int64_t>& dims,
+                                       const std::vector<Value>& scalars) {
   return Compiler(kernel, dims, scalars).Run();
 }
 

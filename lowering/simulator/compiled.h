@@ -43,7 +43,14 @@ struct CPrint { std::vector<Code> args; };
 struct CAssert { Code cond; std::string message; };
 
 struct CAccess { BufferId buffer; std::vector<Code> start; std::vector<int> follows; std::vector<bool> inside; };
-struct CCopy { kir::CopyMethod method; CAccess dst, src; std::shared_ptr<const LayoutTables> layout; int64_t width; Code fill; bool has_fill; };
+struct CCopy {
+  kir::CopyMethod method;
+  CAccess dst, src;
+  std::shared_ptr<const LayoutTables> layout;
+  int64_t width;
+  Code fill;
+  bool has_fill;
+};
 struct CCommit {};
 struct CWait { int pending; std::vector<BufferId> buffers; std::vector<Code> versions; };
 struct CBarSync {};
@@ -70,8 +77,8 @@ struct CMma {
 
 struct CStmt {
   int number = 0;  // index into Compiled::paths
-  std::variant<CDeclare, CFor, CWhile, CIf, CBreak, CContinue, CLet, CPoints, CStore, CAtomic, CPrint, CAssert, CCopy, CCommit, CWait, CBarSync,
-               CLaneReduce, CMma>
+  std::variant<CDeclare, CFor, CWhile, CIf, CBreak, CContinue, CLet, CPoints, CStore, CAtomic, CPrint, CAssert, CCopy, CCommit,
+               CWait, CBarSync, CLaneReduce, CMma>
       op;
 };
 
@@ -87,9 +94,10 @@ struct Compiled {
   bool float_atomics = false;      // results depend on order
 };
 
-// Internal when a statement is not what KernelIr allows: a layout that is not the instruction's, a copy that its method cannot do.
-// `kernel` must outlive the result.
-absl::StatusOr<Compiled> CompileKernel(const kir::Kernel& kernel, const std::vector<int64_t>& dims, const std::vector<Value>& scalars);
+// Internal when a statement is not what KernelIr allows: a layout that is not the instruction's, a copy that its method cannot
+// do. `kernel` must outlive the result.
+absl::StatusOr<Compiled> CompileKernel(const kir::Kernel& kernel, const std::vector<int64_t>& dims,
+                                       const std::vector<Value>& scalars);
 
 // Parts of it (compile_tile.cc): layouts of registers against what Mma, ldmatrix and LaneReduce move.
 absl::StatusOr<CMma> CompileMma(const Compiled& kernel, const kir::Mma& mma);

@@ -100,7 +100,12 @@ Slot ExprCompiler::Visit(Expr e) {
     default: {
       Slot args[3] = {0, 0, 0};
       for (size_t i = 0; i < node.args.size() && i < 3; ++i) args[i] = Visit(node.args[i]);
-      slot = Emit({.op = node.op, .type = kernel_.exprs[node.args[0]].dtype, .result = node.dtype, .a = args[0], .b = args[1], .c = args[2]});
+      slot = Emit({.op = node.op,
+                   .type = kernel_.exprs[node.args[0]].dtype,
+                   .result = node.dtype,
+                   .a = args[0],
+                   .b = args[1],
+                   .c = args[2]});
     }
   }
   done_[e.id] = slot;

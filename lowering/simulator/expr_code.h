@@ -1,7 +1,7 @@
 // Expressions of a kernel as flat code over 32 lanes: compiled once, run for every batch of points.
 //
-// Operands are slots: s ≥ 0 is a row of 32 values in the warp's frame (the kernel's variables, then temporaries), s < 0 is row ~s of
-// the constants (immediates, dims, scalars).
+// Operands are slots: s ≥ 0 is a row of 32 values in the warp's frame (the kernel's variables, then temporaries), s < 0 is row
+// ~s of the constants (immediates, dims, scalars).
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// A fragment layout as tables, straight from the definition in lowering/layout.h: coordinates of a place are the sum of a register, a
-// lane and a warp part, and so is the place of coordinates.
+// A fragment layout as tables, straight from the definition in lowering/layout.h: coordinates of a place are the sum of a
+// register, a lane and a warp part, and so is the place of coordinates.
 #pragma once
 
 #include <cstdint>

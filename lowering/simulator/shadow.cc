@@ -30,7 +30,8 @@ void RecordRead(Shadow::Cell& cell, const Agent& agent) {
 const char* Shadow::Touch(size_t index, AccessKind kind, const Agent& agent, Agent* other) {
   Cell& cell = cells_[index];
   *other = cell.write;
-  if (cell.in_flight) return kind == AccessKind::kRead ? "reads data still in flight, copied by" : "overwrites data still in flight, copied by";
+  if (cell.in_flight)
+    return kind == AccessKind::kRead ? "reads data still in flight, copied by" : "overwrites data still in flight, copied by";
   const bool atomics = kind == AccessKind::kAtomic && cell.atomic;
   if (cell.has_write && !atomics && Unordered(cell.write, agent)) {
     return kind == AccessKind::kRead ? "reads what is written, not ordered before it, by"

@@ -1,8 +1,8 @@
 // What the simulator knows about each cell of a memory: who wrote and read it last, and when.
 //
 // The only synchronisation between threads of a block is BarSync, which all of them pass: so the vector clock of a thread is one
-// number, its phase (barriers passed), and an access happens before another of the same block iff both are by one thread or its phase is lower.
-// Accesses of two blocks are never ordered.
+// number, its phase (barriers passed), and an access happens before another of the same block iff both are by one thread or its
+// phase is lower. Accesses of two blocks are never ordered.
 #pragma once
 
 #include <cstdint>

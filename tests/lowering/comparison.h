@@ -10,8 +10,8 @@
 
 namespace tilert {
 
-// How far an output may be off: relative·|ref| + of_magnitude·(the executor's result on the absolute values of the inputs) + absolute.
-// All zero: equal values.
+// How far an output may be off: relative·|ref| + of_magnitude·m + absolute, where m is the executor's result on the absolute
+// values of the inputs. All zero: equal values.
 struct Bound {
   double relative = 0, of_magnitude = 0, absolute = 0;
 };
@@ -24,7 +24,8 @@ struct Args {
   Array& out() { return arrays.back(); }
 };
 // Inputs random in [−scale, scale], the output poisoned.
-Args MakeArgs(const std::vector<std::pair<DType, std::vector<int64_t>>>& tensors, double scale = 1, std::vector<ScalarArg> scalars = {});
+Args MakeArgs(const std::vector<std::pair<DType, std::vector<int64_t>>>& tensors, double scale = 1,
+              std::vector<ScalarArg> scalars = {});
 
 // One program, lowered for the general and the fast class of arguments.
 class Comparison {

@@ -36,8 +36,9 @@ bool Mutate(kir::Block& block, Kind kind, int& n, bool in_loop = false) {
 }  // namespace
 
 std::vector<Mutant> SynchronisationMutants(const kir::Kernel& kernel) {
-  static constexpr std::pair<Kind, const char*> kKinds[] = {
-      {Kind::kRemoveBarrier, "without BarSync "}, {Kind::kRemoveWait, "without CpAsyncWait "}, {Kind::kWeakenWait, "with a weaker CpAsyncWait "}};
+  static constexpr std::pair<Kind, const char*> kKinds[] = {{Kind::kRemoveBarrier, "without BarSync "},
+                                                            {Kind::kRemoveWait, "without CpAsyncWait "},
+                                                            {Kind::kWeakenWait, "with a weaker CpAsyncWait "}};
   std::vector<Mutant> mutants;
   for (const auto& [kind, what] : kKinds) {
     for (int n = 0;; ++n) {

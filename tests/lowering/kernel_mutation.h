@@ -13,8 +13,9 @@ struct Mutant {
   kir::Kernel kernel;
 };
 
-// One mutant for each BarSync removed, each CpAsyncWait removed, and each CpAsyncWait in a loop that lets one more group stay unfinished
-// (outside loops a wait for everything is the plain thing to do, where a weaker one would often be enough). In the order of the text; declarations of what the waits retire are dropped with what they declare, so that a mutant lies as an honest planner's error would.
+// One mutant for each BarSync removed, each CpAsyncWait removed, and each CpAsyncWait in a loop that lets one more group stay
+// unfinished (outside loops a wait for everything is the plain thing to do, where a weaker one would often be enough). In the
+// order of the text. What a weakened wait retires is no longer declared.
 std::vector<Mutant> SynchronisationMutants(const kir::Kernel& kernel);
 
 }  // namespace tilert

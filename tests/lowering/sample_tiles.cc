@@ -26,12 +26,14 @@ Program GemmTilesProgram(const GemmTiles& o) {
   ProgramBuilder b("gemm_tiles");
   const Val M = b.Dim("M"), N = b.Dim("N"), K = b.Dim("K");
   using Shape = std::vector<Val>;
-  const Buf A = b.Tensor("A", o.type, o.transpose_a ? Shape{K, M} : Shape{M, K}), B = b.Tensor("B", o.type, o.transpose_b ? Shape{N, K} : Shape{K, N});
+  const Buf A = b.Tensor("A", o.type, o.transpose_a ? Shape{K, M} : Shape{M, K}),
+            B = b.Tensor("B", o.type, o.transpose_b ? Shape{N, K} : Shape{K, N});
   const Buf C = b.Tensor("C", o.out, {M, N}, Access::kOut);
   const auto [bx, by] = b.Launch<2>("main", {CeilDiv(N, o.block_n), CeilDiv(M, o.block_m)}, o.threads);
   const Shape a_tile = o.transpose_a ? Shape{o.block_k, o.block_m} : Shape{o.block_m, o.block_k};
   const Shape b_tile = o.transpose_b ? Shape{o.block_n, o.block_k} : Shape{o.block_k, o.block_n};
-  const Buf a = b.Shared("a", o.type, a_tile), w = b.Shared("b", o.type, b_tile), acc = b.Fragment("acc", kF32, {o.block_m, o.block_n});
+  const Buf a = b.Shared("a", o.type, a_tile), w = b.Shared("b", o.type, b_tile),
+            acc = b.Fragment("acc", kF32, {o.block_m, o.block_n});
   b.Fill(acc, 0);
   const Val k = b.OpenFor(ForKind::kPipelined, "k", 0, CeilDiv(K, o.block_k), 1, o.stages);
   const Val m0 = by * o.block_m, n0 = bx * o.block_n, k0 = k * o.block_k;
@@ -82,7 +84,8 @@ Program RmsNormProgram(int64_t padded) {
   const Buf X = b.Tensor("X", DType::kBFloat16, {M, N}), W = b.Tensor("W", DType::kBFloat16, {N});
   const Buf Y = b.Tensor("Y", DType::kBFloat16, {M, N}, Access::kOut);
   const auto [bx] = b.Launch<1>("main", {CeilDiv(M, kRows)}, 128);
-  const Buf x = b.Fragment("x", kF32, {kRows, padded}), square = b.Fragment("square", kF32, {kRows, padded}), sum = b.Fragment("sum", kF32, {kRows});
+  const Buf x = b.Fragment("x", kF32, {kRows, padded}), square = b.Fragment("square", kF32, {kRows, padded}),
+            sum = b.Fragment("sum", kF32, {kRows});
   b.Copy(X.At({bx * kRows, 0}, {kRows, padded}), x);
   auto ij = b.OpenParallel({"i", "j"}, {kRows, padded});
   b.Store(square, {ij[0], ij[1]}, x(ij[0], ij[1]) * x(ij[0], ij[1]));
@@ -101,7 +104,8 @@ Program SoftmaxRowsProgram(int64_t tile) {
   const Val M = b.Dim("M"), N = b.Dim("N");
   const Buf X = b.Tensor("X", DType::kFloat16, {M, N}), Y = b.Tensor("Y", kF32, {M, N}, Access::kOut);
   const auto [row] = b.Launch<1>("main", {M}, 128);
-  const Buf x = b.Fragment("x", kF32, {1, tile}), top = b.Fragment("top", kF32, {1}), part = b.Fragment("part", kF32, {1}), sum = b.Fragment("sum", kF32, {1});
+  const Buf x = b.Fragment("x", kF32, {1, tile}), top = b.Fragment("top", kF32, {1}), part = b.Fragment("part", kF32, {1}),
+            sum = b.Fragment("sum", kF32, {1});
   b.Fill(top, LowestFloat(b));
   b.Fill(sum, 0);
   const Val r = row;  // clang 14 lets no lambda capture a structured binding
@@ -136,7 +140,8 @@ Program SoftmaxRowsProgram(int64_t tile) {
 Program GemvProgram(int64_t block_n, int64_t block_k) {
   ProgramBuilder b("gemv");
   const Val N = b.Dim("N"), K = b.Dim("K");
-  const Buf A = b.Tensor("A", DType::kFloat16, {N, K}), x = b.Tensor("x", DType::kFloat16, {K}), y = b.Tensor("y", kF32, {N}, Access::kOut);
+  const Buf A = b.Tensor("A", DType::kFloat16, {N, K}), x = b.Tensor("x", DType::kFloat16, {K}),
+            y = b.Tensor("y", kF32, {N}, Access::kOut);
   const auto [bx] = b.Launch<1>("main", {CeilDiv(N, block_n)}, 128);
   const Buf acc = b.Fragment("acc", kF32, {block_n, block_k}), sum = b.Fragment("sum", kF32, {block_n});
   b.Fill(acc, 0);
@@ -158,9 +163,11 @@ Program AttentionTilesProgram(bool causal, int64_t dim, int64_t block_m, int64_t
   const Buf Q = b.Tensor("Q", f16, {H, L, dim}), K = b.Tensor("K", f16, {H, S, dim}), V = b.Tensor("V", f16, {H, S, dim});
   const Buf O = b.Tensor("O", f16, {H, L, dim}, Access::kOut);
   const auto [bx, h] = b.Launch<2>("main", {CeilDiv(L, block_m), H}, 128);
-  const Buf q = b.Shared("q", f16, {block_m, dim}), k = b.Shared("k", f16, {block_n, dim}), v = b.Shared("v", f16, {block_n, dim});
+  const Buf q = b.Shared("q", f16, {block_m, dim}), k = b.Shared("k", f16, {block_n, dim}),
+            v = b.Shared("v", f16, {block_n, dim});
   const Buf out = b.Shared("out", f16, {block_m, dim});
-  const Buf s = b.Fragment("s", kF32, {block_m, block_n}), p = b.Fragment("p", f16, {block_m, block_n}), o = b.Fragment("o", kF32, {block_m, dim});
+  const Buf s = b.Fragment("s", kF32, {block_m, block_n}), p = b.Fragment("p", f16, {block_m, block_n}),
+            o = b.Fragment("o", kF32, {block_m, dim});
   const Buf top = b.Fragment("top", kF32, {block_m}), old = b.Fragment("old", kF32, {block_m});
   const Buf sum = b.Fragment("sum", kF32, {block_m}), part = b.Fragment("part", kF32, {block_m});
   const double scale = 1 / std::sqrt(static_cast<double>(dim));

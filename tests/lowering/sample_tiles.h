@@ -1,4 +1,5 @@
-// Tile programs like those that engines need, at block sizes that are quick to simulate. All extents are dynamic unless a parameter fixes them.
+// Tile programs like those that engines need, at block sizes that are quick to simulate. All extents are dynamic unless a
+// parameter fixes them.
 #pragma once
 
 #include "ir/program.h"

@@ -37,7 +37,8 @@ std::vector<T> Samples(std::mt19937_64& random) {
   if constexpr (std::is_signed_v<T>) samples.insert(samples.end(), {T(-1), T(-2), T(-7)});
   for (int i = 0; i < 12; ++i) {
     const uint64_t bits = random();
-    samples.push_back(std::is_floating_point_v<T> ? T(static_cast<double>(bits % 4000) / 64 - 30) : static_cast<T>(bits >> (bits % 60)));
+    samples.push_back(std::is_floating_point_v<T> ? T(static_cast<double>(bits % 4000) / 64 - 30)
+                                                  : static_cast<T>(bits >> (bits % 60)));
   }
   return samples;
 }
@@ -54,7 +55,9 @@ void CheckIntegers(DType type) {
         ASSERT_EQ(Eval(op, type, type, ToValue(a), ToValue(b)).i, static_cast<int64_t>(static_cast<T>(exact)))
             << ExprOpText(op) << " " << int64_t(a) << " " << int64_t(b);
       };
-      const auto test = [&](ExprOp op, bool exact) { ASSERT_EQ(Eval(op, type, DType::kBool, ToValue(a), ToValue(b)).i, exact) << ExprOpText(op); };
+      const auto test = [&](ExprOp op, bool exact) {
+        ASSERT_EQ(Eval(op, type, DType::kBool, ToValue(a), ToValue(b)).i, exact) << ExprOpText(op);
+      };
       expect(ExprOp::kAdd, wide(a) + wide(b));
       expect(ExprOp::kSub, wide(a) - wide(b));
       expect(ExprOp::kMul, wide(a) * wide(b));
@@ -111,10 +114,13 @@ void ExpectSame(double got, double expected, const char* what) {
 TEST(SimulatorExpr, Float32) {
   std::mt19937_64 random(3);
   std::vector<float> samples = Samples<float>(random);
-  samples.insert(samples.end(), {-0.0f, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), std::nanf(""), 1e-42f});
+  samples.insert(samples.end(),
+                 {-0.0f, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), std::nanf(""), 1e-42f});
   for (float a : samples) {
     for (float b : samples) {
-      const auto run = [&](ExprOp op) { return Eval(op, DType::kFloat32, DType::kFloat32, ToValue(a), ToValue(b), ToValue(0.3f)).f; };
+      const auto run = [&](ExprOp op) {
+        return Eval(op, DType::kFloat32, DType::kFloat32, ToValue(a), ToValue(b), ToValue(0.3f)).f;
+      };
       ExpectSame(run(ExprOp::kAdd), a + b, "+");
       ExpectSame(run(ExprOp::kSub), a - b, "-");
       ExpectSame(run(ExprOp::kMul), a * b, "*");
@@ -151,7 +157,8 @@ TEST(SimulatorExpr, BFloat16RoundsEveryOperator) {
   };
   std::mt19937_64 random(4);
   for (int i = 0; i < 2000; ++i) {
-    const float a = rounded(static_cast<float>(random() % 100000) / 777 - 60), b = rounded(static_cast<float>(random() % 100000) / 999 - 50);
+    const float a = rounded(static_cast<float>(random() % 100000) / 777 - 60),
+                b = rounded(static_cast<float>(random() % 100000) / 999 - 50);
     EXPECT_EQ(Eval(ExprOp::kMul, DType::kBFloat16, DType::kBFloat16, ToValue(a), ToValue(b)).f, rounded(a * b));
     EXPECT_EQ(Eval(ExprOp::kAdd, DType::kBFloat16, DType::kBFloat16, ToValue(a), ToValue(b)).f, rounded(a + b));
   }

@@ -13,7 +13,8 @@ using kir::CopyMethod;
 using testing::AnyOf;
 using testing::HasSubstr;
 
-// 64 threads; in and out are 256 floats, i runs over them four a thread, `tile` and `data` hold them in shared memory and registers.
+// 64 threads; in and out are 256 floats, i runs over them four a thread, `tile` and `data` hold them in shared memory and
+// registers.
 class Fault : public testing::Test {
  protected:
   Fault() : m(2) {
@@ -44,7 +45,8 @@ class Fault : public testing::Test {
     for (uint64_t seed = 1; seed <= 8; ++seed) {
       const absl::Status status = Simulated({.seed = seed});
       EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << "seed " << seed;
-      EXPECT_THAT(std::string(status.message()), AnyOf(HasSubstr("not ordered before it"), HasSubstr("never written"), HasSubstr("in flight")));
+      EXPECT_THAT(std::string(status.message()),
+                  AnyOf(HasSubstr("not ordered before it"), HasSubstr("never written"), HasSubstr("in flight")));
     }
   }
 
@@ -139,7 +141,9 @@ TEST_F(Fault, OneBlockReadsWhatAnotherWrites) {
 
 TEST_F(Fault, AtomicsDoNotRace) {
   m.k.grid = {m.Int(3)};
-  m.Points(layout, {i}, [&] { m.Add(kir::Atomic{AtomicOp::kMax, out, {m.Op(ExprOp::kFloorDiv, m.V(i), m.Int(2))}, m.Load(in, {m.V(i)})}); });
+  m.Points(layout, {i}, [&] {
+    m.Add(kir::Atomic{AtomicOp::kMax, out, {m.Op(ExprOp::kFloorDiv, m.V(i), m.Int(2))}, m.Load(in, {m.V(i)})});
+  });
   ExpectSound();
   EXPECT_EQ(to[5], from[11]);
   m.Points(layout, {i}, [&] { m.Store(out, {m.V(i)}, m.Real(0)); });
@@ -255,7 +259,8 @@ TEST_F(Fault, UnwrittenOnlyWhereNotChosen) {
   m.Points(layout, {i}, [&] {
     const Expr low = m.Op(ExprOp::kLt, m.V(i), m.Int(100));
     m.With(kir::If{low, {}, {}}, [&] { m.Store(data, {m.V(i)}, m.Real(3)); });
-    m.Store(out, {m.V(i)}, m.k.exprs.Make(ExprOp::kSelect, DType::kFloat32, {low, m.Load(data, {m.V(i)}), m.Load(out, {m.V(i)})}));
+    m.Store(out, {m.V(i)},
+            m.k.exprs.Make(ExprOp::kSelect, DType::kFloat32, {low, m.Load(data, {m.V(i)}), m.Load(out, {m.V(i)})}));
   });
   ExpectSound();
   EXPECT_EQ(to[99], 3);
@@ -374,7 +379,8 @@ TEST_F(Fault, ControlFlowInsidePoints) {
   m.Points(layout, {i}, [&] {
     m.With(Loop(t, 10), [&] {
       m.With(kir::If{m.Op(ExprOp::kGe, m.V(t), m.V(i)), {}, {}}, [&] { m.Add(kir::Break{}); });
-      m.With(kir::If{m.Op(ExprOp::kEq, m.Op(ExprOp::kFloorMod, m.V(t), m.Int(3)), m.Int(0)), {}, {}}, [&] { m.Add(kir::Continue{}); });
+      m.With(kir::If{m.Op(ExprOp::kEq, m.Op(ExprOp::kFloorMod, m.V(t), m.Int(3)), m.Int(0)), {}, {}},
+             [&] { m.Add(kir::Continue{}); });
       m.Store(count, {m.V(i)}, m.Sum(m.Load(count, {m.V(i)}), m.Real(1)));
     });
     m.Store(out, {m.V(i)}, m.Load(count, {m.V(i)}));

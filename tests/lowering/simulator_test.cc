@@ -37,7 +37,9 @@ struct GemmRun {
   Bytes a, b, c;
   SimArgs args;
   GemmRun(int64_t m, int64_t n, int64_t k, uint64_t seed)
-      : a(RandomFloats(DType::kBFloat16, m * k, seed)), b(RandomFloats(DType::kBFloat16, n * k, seed + 1)), c(static_cast<size_t>(2 * m * n), 0xff) {
+      : a(RandomFloats(DType::kBFloat16, m * k, seed)),
+        b(RandomFloats(DType::kBFloat16, n * k, seed + 1)),
+        c(static_cast<size_t>(2 * m * n), 0xff) {
     args.dims = {m, n, k};
     args.tensors = {absl::MakeSpan(a), absl::MakeSpan(b), absl::MakeSpan(c)};
   }
@@ -54,7 +56,8 @@ void ExpectGemm(const GemmRun& run) {
         magnitude += std::fabs(product);
       }
       const double got = At(run.c, DType::kBFloat16, i * n + j);
-      ASSERT_LE(std::fabs(got - exact), std::fabs(exact) / 256 + static_cast<double>(k + 2) * std::ldexp(magnitude, -23)) << i << ", " << j;
+      ASSERT_LE(std::fabs(got - exact), std::fabs(exact) / 256 + static_cast<double>(k + 2) * std::ldexp(magnitude, -23))
+          << i << ", " << j;
     }
   }
 }
@@ -62,7 +65,8 @@ void ExpectGemm(const GemmRun& run) {
 TEST(Simulator, GemmEqualsReference) {
   SampleIds ids;
   const kir::Kernel kernel = SampleGemm(&ids);
-  for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{{64, 64, 32}, {64, 64, 160}, {1, 8, 32}, {65, 72, 64}, {127, 40, 96}, {63, 64, 0}, {0, 64, 32}}) {
+  for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{
+           {64, 64, 32}, {64, 64, 160}, {1, 8, 32}, {65, 72, 64}, {127, 40, 96}, {63, 64, 0}, {0, 64, 32}}) {
     for (uint64_t seed = 1; seed <= 3; ++seed) {
       GemmRun run(m, n, k, seed);
       const absl::StatusOr<SimReport> report = Simulate(kernel, run.args, {.seed = seed});
@@ -123,7 +127,8 @@ TEST(SimulatorLayout, TablesAgreeWithTheLayoutAlgebra) {
         for (int64_t r = 0; r < layout.regs(); ++r) {
           if (!tables.HoldsElement(r)) continue;
           const std::vector<int64_t> coords = layout.Coords({r, l, w});
-          for (int d = 0; d < tables.rank(); ++d) ASSERT_EQ(tables.Coord(r, l, w, d), coords[static_cast<size_t>(d)]) << ToString(layout);
+          for (int d = 0; d < tables.rank(); ++d)
+            ASSERT_EQ(tables.Coord(r, l, w, d), coords[static_cast<size_t>(d)]) << ToString(layout);
           ASSERT_EQ(tables.RegOf(l, w, [&](int d) { return coords[static_cast<size_t>(d)]; }), r) << ToString(layout);
           if (!layout.IsReplicaZero(l, w)) continue;
           ASSERT_EQ(layout.Locate(coords), (Place{r, l, w})) << ToString(layout);
@@ -137,7 +142,8 @@ TEST(SimulatorLayout, TablesAgreeWithTheLayoutAlgebra) {
 TEST(Simulator, ReductionAcrossWarps) {
   KernelMaker m(4);
   const int64_t rows = 4, columns = 200;
-  const BufferId x = m.Global("X", DType::kFloat32, {m.Int(rows), m.Int(columns)}), y = m.Global("Y", DType::kFloat32, {m.Int(rows)}, true);
+  const BufferId x = m.Global("X", DType::kFloat32, {m.Int(rows), m.Int(columns)}),
+                 y = m.Global("Y", DType::kFloat32, {m.Int(rows)}, true);
   const FragmentLayout layout = BlockedLayout({rows, columns}, 4, 1);
   const BufferId tile = m.Register("tile", DType::kFloat32, layout);
   FragmentLayout by_warp = layout;  // what is left when lanes and registers of the columns are reduced away
@@ -162,8 +168,9 @@ TEST(Simulator, ReductionAcrossWarps) {
     const BufferId total = m.Scalar("total", DType::kFloat32);
     (void)sum;
     m.Store(total, {}, m.Real(0));
-    m.With(kir::For{w, m.Int(0), m.Int(warps), m.Int(1), kir::Unroll::kNo, {}},
-           [&] { m.Store(total, {}, m.Sum(m.Load(total, {}), m.Load(exchange, {m.Int(0), m.V(i), m.V(w)}))); });
+    m.With(kir::For{w, m.Int(0), m.Int(warps), m.Int(1), kir::Unroll::kNo, {}}, [&] {
+      m.Store(total, {}, m.Sum(m.Load(total, {}), m.Load(exchange, {m.Int(0), m.V(i), m.V(w)})));
+    });
     m.Store(y, {m.V(i)}, m.Load(total, {}));
   });
   Bytes in = RandomFloats(DType::kFloat32, rows * columns, 9), out(static_cast<size_t>(4 * rows), 0xff);
@@ -182,13 +189,15 @@ TEST(Simulator, ReductionAcrossWarps) {
 TEST(Simulator, TransposeIsExact) {
   for (auto [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{{32, 32}, {31, 33}, {1, 5}, {40, 7}}) {
     KernelMaker m(2, (rows + 31) / 32 * ((columns + 31) / 32));
-    const BufferId x = m.Global("X", DType::kInt32, {m.Int(rows), m.Int(columns)}), y = m.Global("Y", DType::kInt32, {m.Int(columns), m.Int(rows)}, true);
+    const BufferId x = m.Global("X", DType::kInt32, {m.Int(rows), m.Int(columns)}),
+                   y = m.Global("Y", DType::kInt32, {m.Int(columns), m.Int(rows)}, true);
     const BufferId tile = m.Shared("tile", DType::kInt32, {32, 32});
     const Expr across = m.Int((columns + 31) / 32);
     const Expr row = m.Op(ExprOp::kMul, m.Op(ExprOp::kFloorDiv, m.bx(), across), m.Int(32));
     const Expr column = m.Op(ExprOp::kMul, m.Op(ExprOp::kFloorMod, m.bx(), across), m.Int(32));
     const FragmentLayout layout = BlockedLayout({32, 32}, 2, 1);
-    kir::Copy in = m.WholeCopy(kir::CopyMethod::kVector, tile, x, layout), out = m.WholeCopy(kir::CopyMethod::kVector, y, tile, layout);
+    kir::Copy in = m.WholeCopy(kir::CopyMethod::kVector, tile, x, layout),
+              out = m.WholeCopy(kir::CopyMethod::kVector, y, tile, layout);
     in.src.start = {row, column};
     in.src.inside = {false, false};
     out.dst.start = {column, row};

@@ -78,15 +78,23 @@ class StandardKernel : public testing::TestWithParam<SpecLine> {
 
   void Gemm(Comparison& c) {
     const bool ta = spec.Has("transpose_A"), tb = spec.Has("transpose_B");
-    for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{
-             {1, 1, 1}, {127, 129, 31}, {129, 127, 33}, {131, 137, 53}, {0, 8, 8}, {128, 128, 0}, {128, 128, 32}, {136, 120, 96}, {64, 128, 288}}) {
+    for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{{1, 1, 1},
+                                                                     {127, 129, 31},
+                                                                     {129, 127, 33},
+                                                                     {131, 137, 53},
+                                                                     {0, 8, 8},
+                                                                     {128, 128, 0},
+                                                                     {128, 128, 32},
+                                                                     {136, 120, 96},
+                                                                     {64, 128, 288}}) {
       Agrees(c, {ta ? Shape{k, m} : Shape{m, k}, tb ? Shape{n, k} : Shape{k, n}, {m, n}}, 1,
              {TwoRoundings(type), static_cast<double>(k + 2) * 0x1p-23, 0});
       if (HasFatalFailure()) return;
     }
   }
   void Rows(Comparison& c, int64_t chunk, size_t vectors, const Bound& bound) {
-    for (const auto& [m, n] : std::vector<std::pair<int64_t, int64_t>>{{0, 8}, {1, 1}, {3, 1009}, {1, chunk - 1}, {2, chunk}, {1, chunk + 1}, {1, 2 * chunk + 8}}) {
+    for (const auto& [m, n] : std::vector<std::pair<int64_t, int64_t>>{
+             {0, 8}, {1, 1}, {3, 1009}, {1, chunk - 1}, {2, chunk}, {1, chunk + 1}, {1, 2 * chunk + 8}}) {
       std::vector<Shape> tensors = {{m, n}};
       for (size_t v = 0; v < vectors; ++v) tensors.push_back({n});
       tensors.push_back({m, n});
@@ -96,8 +104,10 @@ class StandardKernel : public testing::TestWithParam<SpecLine> {
   }
   void Attention(Comparison& c) {
     const int64_t d = std::get<int64_t>(spec.settings.at("head_dim"));
-    for (const auto& [q, kv] : std::vector<std::pair<int64_t, int64_t>>{{0, 5}, {1, 1}, {5, 0}, {63, 65}, {64, 64}, {129, 127}, {1, 200}, {67, 131}}) {
-      Agrees(c, {{1, q, 2, d}, {1, kv, 1, d}, {1, kv, 1, d}, {1, q, 2, d}}, 2, {TwoRoundings(type), 0, type == DType::kBFloat16 ? 0x1p-7 : 0x1p-10});
+    for (const auto& [q, kv] :
+         std::vector<std::pair<int64_t, int64_t>>{{0, 5}, {1, 1}, {5, 0}, {63, 65}, {64, 64}, {129, 127}, {1, 200}, {67, 131}}) {
+      Agrees(c, {{1, q, 2, d}, {1, kv, 1, d}, {1, kv, 1, d}, {1, q, 2, d}}, 2,
+             {TwoRoundings(type), 0, type == DType::kBFloat16 ? 0x1p-7 : 0x1p-10});
       if (HasFatalFailure()) return;
     }
   }
@@ -119,16 +129,47 @@ TEST_P(StandardKernel, EqualsTheExecutor) {
   } else if (spec.function == "softmax") {
     Rows(c, 4096, 0, {TwoRoundings(type), 0, 0x1p-24});  // float16 has subnormal results
   } else if (spec.function == "gemv") {
-    for (const auto& [n, k] : std::vector<std::pair<int64_t, int64_t>>{{0, 8}, {1, 1}, {7, 511}, {8, 512}, {9, 513}, {13, 1031}, {16, 1024}}) {
+    for (const auto& [n, k] :
+         std::vector<std::pair<int64_t, int64_t>>{{0, 8}, {1, 1}, {7, 511}, {8, 512}, {9, 513}, {13, 1031}, {16, 1024}}) {
       Agrees(c, {{n, k}, {k}, {n}}, 1, {TwoRoundings(type), static_cast<double>(k + 2) * 0x1p-23, 0});
     }
   } else if (spec.function == "transpose") {
-    for (const auto& [m, n] : std::vector<std::pair<int64_t, int64_t>>{{0, 8}, {1, 1}, {63, 65}, {64, 64}, {65, 63}, {37, 101}, {128, 72}}) Agrees(c, {{m, n}, {n, m}}, 9, {});
+    for (const auto& [m, n] :
+         std::vector<std::pair<int64_t, int64_t>>{{0, 8}, {1, 1}, {63, 65}, {64, 64}, {65, 63}, {37, 101}, {128, 72}})
+      Agrees(c, {{m, n}, {n, m}}, 9, {});
   } else {
     ASSERT_EQ(spec.function, "add") << "a kernel that this test does not know how to call";
     for (int64_t n : {0, 1, 2047, 2048, 2049, 5003}) Agrees(c, {{n}, {n}, {n}}, 9, {});
   }
   EXPECT_GT(c.compared(), 5);
+}
+
+// One element type is enough: synchronisation does not depend on it.
+TEST_P(StandardKernel, NeedsAllItsSynchronisation) {
+  if (type != DType::kFloat16) GTEST_SKIP();
+  Comparison c(Compiled());
+  const auto args = [&](const std::vector<Shape>& tensors) {
+    std::vector<std::pair<DType, Shape>> typed;
+    for (const Shape& shape : tensors) typed.emplace_back(type, shape);
+    return MakeArgs(typed);
+  };
+  if (spec.function == "gemm") {
+    c.ExpectAllSynchronisationNeeded({args({{128, 128}, {128, 128}, {128, 128}}), args({{288, 288}, {288, 288}, {288, 288}})});
+  } else if (spec.function == "attention") {
+    const int64_t d = std::get<int64_t>(spec.settings.at("head_dim"));
+    const auto sequences = [&](int64_t q, int64_t kv) { return args({{1, q, 1, d}, {1, kv, 1, d}, {1, kv, 1, d}, {1, q, 1, d}}); };
+    c.ExpectAllSynchronisationNeeded({sequences(128, 320), sequences(128, 0)});
+  } else if (spec.function == "rms_norm") {
+    c.ExpectAllSynchronisationNeeded({args({{1, 16400}, {16400}, {1, 16400}})});
+  } else if (spec.function == "layer_norm") {
+    c.ExpectAllSynchronisationNeeded({args({{1, 8200}, {8200}, {8200}, {1, 8200}})});
+  } else if (spec.function == "softmax") {
+    c.ExpectAllSynchronisationNeeded({args({{1, 12400}, {1, 12400}})});
+  } else if (spec.function == "gemv") {
+    c.ExpectAllSynchronisationNeeded({args({{8, 1024}, {1024}, {8}})});
+  } else if (spec.function == "transpose") {
+    c.ExpectAllSynchronisationNeeded({args({{64, 64}, {64, 64}})});
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, StandardKernel, testing::ValuesIn(ReadSpec()), [](const auto& line) { return line.param.name; });
