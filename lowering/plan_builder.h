@@ -96,6 +96,7 @@ class PlanBuilder {
   std::vector<Producer> FindProducers(const For& loop) const;
   absl::Status EmitPipelined(const For& loop, std::vector<Producer> producers);
   absl::Status IssueStage(const For& loop, std::vector<Producer>& producers, Expr iteration, Expr limit, int64_t versions);
+  absl::Status FillPipeline(const For& loop, std::vector<Producer>& producers, int ahead, Expr limit, int64_t versions);
   void WaitForGroup(const std::vector<Producer>& producers, size_t group, int pending);
 
   TileState& s_;

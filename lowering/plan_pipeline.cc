@@ -119,6 +119,18 @@ absl::Status PlanBuilder::IssueStage(const For& loop, std::vector<Producer>& pro
   return absl::OkStatus();
 }
 
+// The stages before the first iteration: a loop, so that their code stands once.
+absl::Status PlanBuilder::FillPipeline(const For& loop, std::vector<Producer>& producers, int ahead, Expr limit, int64_t versions) {
+  if (ahead == 1) return IssueStage(loop, producers, Int(0), limit, versions);
+  kir::For fill{NewVar("p"), Int(0), Int(ahead), Int(1), kir::Unroll::kNo, {}};
+  kir::Block* const outer = block_;
+  block_ = &fill.body;
+  const absl::Status issued = IssueStage(loop, producers, VarExpr(fill.var), limit, versions);
+  block_ = outer;
+  Emit(std::move(fill));
+  return issued;
+}
+
 // Copies that are not asynchronous are published by the barrier of the first group.
 void PlanBuilder::WaitForGroup(const std::vector<Producer>& producers, size_t group, int pending) {
   kir::CpAsyncWait wait{pending, {}};
@@ -145,7 +157,7 @@ absl::Status PlanBuilder::EmitPipelined(const For& loop, std::vector<Producer> p
   const Expr limit = Fold(k_.exprs, k_.exprs.Binary(ExprOp::kSub, end, begin));
   const std::vector<BufferId> older = outstanding_;
   const SourceLoc loc = loc_;
-  for (int stage = 0; stage < ahead; ++stage) TILERT_RETURN_IF_ERROR(IssueStage(loop, producers, Int(stage), limit, versions));
+  TILERT_RETURN_IF_ERROR(FillPipeline(loop, producers, ahead, limit, versions));
 
   const VarId t = NewVar("t");
   kir::For out{t, Int(0), limit, Int(1), kir::Unroll::kNo, {}};

@@ -107,7 +107,9 @@ TEST_F(FoldTest, AgreesWithWiderArithmetic) {
     EXPECT_EQ(Folded(ExprOp::kMin, Int(ua, u), Int(ub, u)), Int(std::min(ua, ub), u));
     EXPECT_EQ(Folded(ExprOp::kShr, Int(a, s), Int(3, s)), Int(a >> 3, s));
     EXPECT_EQ(Folded(ExprOp::kShr, Int(ua, u), Int(3, u)), Int(ua >> 3, u));
-    if (ub != 0) EXPECT_EQ(Folded(ExprOp::kFloorDiv, Int(ua, u), Int(ub, u)), Int(ua / ub, u));
+    if (ub != 0) {
+      EXPECT_EQ(Folded(ExprOp::kFloorDiv, Int(ua, u), Int(ub, u)), Int(ua / ub, u));
+    }
   }
   EXPECT_EQ(Folded(ExprOp::kFloorDiv, Int(-1, DType::kUInt64), Int(2, DType::kUInt64)), Int(INT64_MAX, DType::kUInt64));
   EXPECT_EQ(Folded(ExprOp::kLt, Int(-1, DType::kUInt64), Int(2, DType::kUInt64)), Int(0, DType::kBool));

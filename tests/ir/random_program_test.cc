@@ -74,7 +74,9 @@ TEST(RandomProgram, EqualityIsExact) {
     EXPECT_TRUE(program == program);
     EXPECT_TRUE(program == CompactExprs(program));
     const auto [it, is_new] = seen.try_emplace(PrintProgram(program), seed);
-    if (is_new && seed > 0) EXPECT_FALSE(program == RandomProgram(seed - 1));
+    if (is_new && seed > 0) {
+      EXPECT_FALSE(program == RandomProgram(seed - 1));
+    }
   }
   EXPECT_GT(seen.size(), 95u);
 }
