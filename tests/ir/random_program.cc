@@ -36,7 +36,6 @@ class Generator {
   Val Value(DType type, int depth);
   std::vector<Val> Subscripts(const Buf& buf, int depth);
   Tile Box(const Buf& buf, std::vector<Val> extent);
-  std::vector<Val> Shape(const Buf& buf);
 
   void Body(int depth);
   void TileStmt(int depth);
@@ -118,12 +117,6 @@ Tile Generator::Box(const Buf& buf, std::vector<Val> extent) {
   std::vector<Val> start;
   for (size_t i = 0; i < extent.size(); ++i) start.push_back(Flip() ? Val(Pick(3) * 16) : IndexExpr(2));
   return buf.At(start, std::move(extent));
-}
-
-std::vector<Val> Generator::Shape(const Buf& buf) {
-  std::vector<Val> shape;
-  for (Expr e : buf.buffer().shape) shape.push_back(b_.Wrap(e));
-  return shape;
 }
 
 void Generator::GemmOp() {
