@@ -26,14 +26,14 @@ void CheckBoxCopy(int64_t s0, int64_t s1, int64_t d0, int64_t d1, int64_t rows, 
   ExpectRuns(Built(b), {&x, &y});
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
-      const int64_t r = i - d0, c = j - d1;
+      const __int128 r = static_cast<__int128>(i) - d0, c = static_cast<__int128>(j) - d1;
       if (r < 0 || r >= rows || c < 0 || c >= columns) {
         ASSERT_TRUE(y.Untouched(i * n + j)) << i << ", " << j;
         continue;
       }
-      const int64_t si = s0 + r, sj = s1 + c;
+      const __int128 si = s0 + r, sj = s1 + c;
       const bool inside = si >= 0 && si < m && sj >= 0 && sj < n;
-      ASSERT_EQ(y.Int(i * n + j), inside ? x.Int(si * n + sj) : 0) << i << ", " << j;
+      ASSERT_EQ(y.Int(i * n + j), inside ? x.Int(static_cast<int64_t>(si * n + sj)) : 0) << i << ", " << j;
     }
   }
 }
