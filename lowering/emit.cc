@@ -1,4 +1,5 @@
-// KernelIr → CUDA C++: the frame of a kernel. Statements, expressions and places are in emit_*.cc; device functions in prelude/*.cuh.
+// KernelIr → CUDA C++: the frame of a kernel. Statements, expressions and places are in emit_*.cc; device functions in
+// prelude/*.cuh.
 #include <algorithm>
 #include <array>
 
@@ -65,7 +66,8 @@ void EmitBlockVars(EmitContext& c) {
     c.out.Line(Cat("const u32 ", plane, " = ", extent(0), " * ", extent(1), ";"));
     c.out.Line(Cat("int ", names[0], ", ", names[1], ";"));
     const size_t across = k.raster_column ? 1 : 0, along = 1 - across;
-    c.out.Line(Cat("raster(blockIdx.x % ", plane, ", ", extent(across), ", ", extent(along), ", ", k.raster_panel, ", ", names[across], ", ", names[along], ");"));
+    c.out.Line(Cat("raster(blockIdx.x % ", plane, ", ", extent(across), ", ", extent(along), ", ", k.raster_panel, ", ",
+                   names[across], ", ", names[along], ");"));
     if (names.size() == 3) c.out.Optional(names[2], Cat("const int ", names[2], " = blockIdx.x / ", plane, ";"));
     return;
   }
@@ -82,8 +84,10 @@ void EmitBlockVars(EmitContext& c) {
 void EmitHeader(EmitContext& c) {
   c.out.Line("");
   c.out.Line(Cat("// ", c.kernel.name, " for ", c.target.arch));
-  for (absl::string_view line : absl::StrSplit(c.kernel.schedule, '\n', absl::SkipEmpty())) c.out.Line(CommentText(Cat("// ", line)));
-  c.out.Line(Cat("extern \"C\" __global__ void __launch_bounds__(", c.kernel.warps * kLanes, ", ", c.kernel.min_blocks_per_sm, ")"));
+  for (absl::string_view line : absl::StrSplit(c.kernel.schedule, '\n', absl::SkipEmpty()))
+    c.out.Line(CommentText(Cat("// ", line)));
+  c.out.Line(
+      Cat("extern \"C\" __global__ void __launch_bounds__(", c.kernel.warps * kLanes, ", ", c.kernel.min_blocks_per_sm, ")"));
   c.out.Line(Cat(c.kernel.name, "(", Signature(c), ") {"));
 }
 
@@ -115,7 +119,8 @@ void EmitContext::Close(std::string_view tail) {
 
 void EmitContext::OpenUnrolled(const std::string& var, int64_t begin, int64_t end, int64_t step) {
   out.Line("#pragma unroll");
-  Open(Cat("for (int ", var, " = ", begin, "; ", var, " < ", end, "; ", step == 1 ? Cat("++", var) : Cat(var, " += ", step), ") {"));
+  Open(Cat("for (int ", var, " = ", begin, "; ", var, " < ", end, "; ", step == 1 ? Cat("++", var) : Cat(var, " += ", step),
+           ") {"));
 }
 
 absl::StatusOr<std::string> EmitKernel(const kir::Kernel& kernel, const Target& target) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ir/status_util.h"
-#include "lowering/emit_context.h"
+#include "lowering/emit_place.h"
 
 namespace tilert {
 namespace {
@@ -13,7 +13,11 @@ constexpr int64_t kStagedAccesses = 8;  // loads of a thread in flight before th
 class Side {
  public:
   Side(EmitContext& c, const kir::TileAccess& access, const Nest& nest, int64_t rank)
-      : c_(c), access_(access), buffer_(c.buffer(access.buffer)), name_(c.buffers[access.buffer]), skip_(buffer_.space == kir::Space::kShared ? 1 : 0) {
+      : c_(c),
+        access_(access),
+        buffer_(c.buffer(access.buffer)),
+        name_(c.buffers[access.buffer]),
+        skip_(buffer_.space == kir::Space::kShared ? 1 : 0) {
     if (skip_ == 1) version_ = EmitInt(c, access.start[0]);
     for (size_t d = skip_; d < access.start.size(); ++d) starts_.push_back(EmitCoordinate(c, access.start[d]));
     vector_ = nest.vector > 1 && IsContiguous(nest.vector, rank) ? nest.vector : 1;
@@ -83,7 +87,8 @@ class Side {
   }
   std::string Write(std::string_view function, absl::Span<const Coordinate> at, const std::string& x) const {
     const std::string index = RegisterIndex(buffer_.layout, at).text;
-    return PerWord(buffer_.dtype) == 1 ? Cat(name_, "[", index, "] = ", x, ";") : Cat(function, "<", type(), ">(", name_, ", ", index, ", ", x, ");");
+    return PerWord(buffer_.dtype) == 1 ? Cat(name_, "[", index, "] = ", x, ";")
+                                       : Cat(function, "<", type(), ">(", name_, ", ", index, ", ", x, ");");
   }
   const std::string& name() const { return name_; }
 
@@ -103,17 +108,22 @@ class Side {
   }
   // Elements from `at` to the end of the last dimension.
   CText Rest(absl::Span<const Coordinate> at) const {
-    const CText extent = buffer_.space == kir::Space::kGlobal ? EmitExpr(c_, buffer_.shape.back()) : CNumber(buffer_.shared.extents.back());
+    const CText extent =
+        buffer_.space == kir::Space::kGlobal ? EmitExpr(c_, buffer_.shape.back()) : CNumber(buffer_.shared.extents.back());
     return CBinary(extent, "-", CText::kSum, at.back().whole);
   }
 
  private:
   bool IsContiguous(int64_t width, int64_t rank) const {
     const auto& follows = access_.follows;
-    if (follows.empty() || follows.back() != rank - 1 || std::count(follows.begin(), follows.end(), static_cast<int>(rank - 1)) != 1) return false;
-    if (!in_memory()) return HasVector(buffer_.layout, width) && width % PerWord(buffer_.dtype) == 0 && starts_.back().range.align % width == 0;
+    if (follows.empty() || follows.back() != rank - 1 ||
+        std::count(follows.begin(), follows.end(), static_cast<int>(rank - 1)) != 1)
+      return false;
+    if (!in_memory())
+      return HasVector(buffer_.layout, width) && width % PerWord(buffer_.dtype) == 0 && starts_.back().range.align % width == 0;
     const int64_t bytes = width * DTypeBytes(buffer_.dtype);
-    return bytes >= 4 && bytes <= 16 && (buffer_.space == kir::Space::kShared || c_.kernel.exprs.IsInt(buffer_.strides.back(), 1));
+    return bytes >= 4 && bytes <= 16 &&
+           (buffer_.space == kir::Space::kShared || c_.kernel.exprs.IsInt(buffer_.strides.back(), 1));
   }
   // A power of two that is known to divide the last extent.
   int64_t ExtentDivisor() const {
@@ -150,7 +160,10 @@ int64_t RegisterVector(const EmitContext& c, const kir::Copy& copy) {
 class Copier {
  public:
   Copier(EmitContext& c, const kir::Copy& copy)
-      : c_(c), s_(copy), nest_(MakeNest(c, copy)), src_(c, copy.src, nest_, static_cast<int64_t>(copy.layout.dims.size())),
+      : c_(c),
+        s_(copy),
+        nest_(MakeNest(c, copy)),
+        src_(c, copy.src, nest_, static_cast<int64_t>(copy.layout.dims.size())),
         dst_(c, copy.dst, nest_, static_cast<int64_t>(copy.layout.dims.size())) {}
 
   void Emit() {
@@ -180,7 +193,8 @@ class Copier {
     int64_t vector = copy.width;
     if (copy.method == kir::CopyMethod::kRegister) vector = RegisterVector(c, copy);
     // Registers are written for valid points only: no vector may reach into the padding.
-    const bool cut = rank > 0 && copy.layout.dims.back().extent % vector != 0 && c.buffer(copy.dst.buffer).space == kir::Space::kRegister;
+    const bool cut =
+        rank > 0 && copy.layout.dims.back().extent % vector != 0 && c.buffer(copy.dst.buffer).space == kir::Space::kRegister;
     return OpenNest(c, copy.layout, names, !cut && HasVector(copy.layout, vector) ? vector : 1);
   }
 
@@ -314,13 +328,15 @@ class Copier {
     if (!src_.in_memory()) return src_.Read("pick", at);
     const CText guard = Guard(src_, at);
     if (guard.text.empty()) return src_.Element(at);
-    return Cat(guard.In(CText::kOr), " ? ", src_.Element(at), " : ", s_.fill ? Cat("make<", type, ">(", Fill(), ")") : Cat(type, "{}"));
+    return Cat(guard.In(CText::kOr), " ? ", src_.Element(at), " : ",
+               s_.fill ? Cat("make<", type, ">(", Fill(), ")") : Cat(type, "{}"));
   }
   void StoreRaw(absl::Span<const Coordinate> at, const std::string& raw, const std::string& e = "") {
     if (!dst_.in_memory()) return c_.out.Line(dst_.Write("place", at, raw));
     CText guard = Guard(dst_, at);
     const int64_t extent = e.empty() ? 0 : s_.layout.dims.back().extent;
-    if (!e.empty() && extent % nest_.vector != 0) guard = And(guard, {Cat(nest_.coordinates.back().whole.In(CText::kSum), " + ", e, " < ", extent), CText::kRelation});
+    if (!e.empty() && extent % nest_.vector != 0)
+      guard = And(guard, {Cat(nest_.coordinates.back().whole.In(CText::kSum), " + ", e, " < ", extent), CText::kRelation});
     c_.out.Line(Cat(guard.text.empty() ? "" : Cat("if (", guard.text, ") "), dst_.Element(at), " = ", raw, ";"));
   }
   std::string SourceValue(absl::Span<const Coordinate> at) const {
@@ -339,7 +355,9 @@ class Copier {
       c_.out.Line(dst_.Write("set", at, value));
     } else {
       const CText guard = Guard(dst_, at);
-      c_.out.Line(Cat(guard.text.empty() ? "" : Cat("if (", guard.text, ") "), PerWord(to) == 1 ? Cat(dst_.Element(at), " = ", value, ";") : Cat("put(", dst_.Element(at), ", ", value, ");")));
+      c_.out.Line(
+          Cat(guard.text.empty() ? "" : Cat("if (", guard.text, ") "),
+              PerWord(to) == 1 ? Cat(dst_.Element(at), " = ", value, ";") : Cat("put(", dst_.Element(at), ", ", value, ");")));
     }
   }
   void MoveElement() {
@@ -371,7 +389,8 @@ class Copier {
     // Loops around the staging index no registers: unrolled, they would only keep addresses alive.
     for (size_t i = 0; i < split; ++i) {
       c_.out.Line("#pragma unroll 1");
-      c_.Open(Cat("for (int ", nest_.loops[i].var, " = 0; ", nest_.loops[i].var, " < ", nest_.loops[i].size, "; ++", nest_.loops[i].var, ") {"));
+      c_.Open(Cat("for (int ", nest_.loops[i].var, " = 0; ", nest_.loops[i].var, " < ", nest_.loops[i].size, "; ++",
+                  nest_.loops[i].var, ") {"));
     }
     const std::string staged = c_.names.Fresh("staged");
     std::vector<CText> index;

@@ -2,10 +2,10 @@
 #include <charconv>
 #include <cmath>
 
-#include "ir/status_util.h"
 #include "absl/strings/str_join.h"
 #include "ir/numeric.h"
-#include "lowering/emit_context.h"
+#include "ir/status_util.h"
+#include "lowering/emit_place.h"
 
 namespace tilert {
 namespace {
@@ -15,9 +15,11 @@ std::string Call(std::string_view function, const std::vector<std::string>& args
 }
 
 CText FloatText(double value, DType type) {
-  if (std::isnan(value)) return {type == DType::kFloat64 ? "__longlong_as_double(0x7ff8000000000000ll)" : "__uint_as_float(0x7fffffffu)"};
+  if (std::isnan(value))
+    return {type == DType::kFloat64 ? "__longlong_as_double(0x7ff8000000000000ll)" : "__uint_as_float(0x7fffffffu)"};
   if (std::isinf(value)) {
-    const char* infinity = type == DType::kFloat64 ? "__longlong_as_double(0x7ff0000000000000ll)" : "__uint_as_float(0x7f800000u)";
+    const char* infinity =
+        type == DType::kFloat64 ? "__longlong_as_double(0x7ff0000000000000ll)" : "__uint_as_float(0x7f800000u)";
     return {Cat(value < 0 ? "-" : "", infinity), value < 0 ? CText::kUnary : CText::kPrimary};
   }
   char digits[64];
@@ -58,7 +60,8 @@ class ExprEmitter {
   CText Emit(Expr e) {
     const ExprNode& node = Node(e);
     switch (node.op) {
-      case ExprOp::kIntImm: return IntImmediate(node, node.dtype == DType::kInt64 || (node.dtype == DType::kIndex && IsWide(c_, e)));
+      case ExprOp::kIntImm:
+        return IntImmediate(node, node.dtype == DType::kInt64 || (node.dtype == DType::kIndex && IsWide(c_, e)));
       case ExprOp::kFloatImm: return FloatText(RoundToType(node.dtype, node.f), node.dtype);
       case ExprOp::kDim: return {c_.dims[node.i]};
       case ExprOp::kScalar: return Scalar(node);
@@ -307,8 +310,12 @@ class ExprEmitter {
 
   CText Float(const ExprNode& node) {
     const bool is_double = node.dtype == DType::kFloat64, fast = c_.kernel.fast_math && !is_double;
-    const auto binary = [&](std::string_view op, int precedence) { return CBinary(Value(node.args[0]), op, precedence, Value(node.args[1])); };
-    const auto call = [&](std::string_view name, std::string_view double_name) { return CText{Call(is_double ? double_name : name, Args(node))}; };
+    const auto binary = [&](std::string_view op, int precedence) {
+      return CBinary(Value(node.args[0]), op, precedence, Value(node.args[1]));
+    };
+    const auto call = [&](std::string_view name, std::string_view double_name) {
+      return CText{Call(is_double ? double_name : name, Args(node))};
+    };
     switch (node.op) {
       case ExprOp::kAdd: return binary("+", CText::kSum);
       case ExprOp::kSub: return binary("-", CText::kSum);

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ir/status_util.h"
-#include "lowering/emit_context.h"
+#include "lowering/emit_place.h"
 
 namespace tilert {
 namespace {
@@ -16,7 +16,8 @@ struct MatrixDigit {
 // One ldmatrix statement loads `count` matrices: the two lowest bits of a matrix number come from two digits.
 class MatrixLoader {
  public:
-  MatrixLoader(EmitContext& c, const kir::Copy& copy) : c_(c), s_(copy), dst_(c.buffer(copy.dst.buffer)), src_(c.buffer(copy.src.buffer)) {
+  MatrixLoader(EmitContext& c, const kir::Copy& copy)
+      : c_(c), s_(copy), dst_(c.buffer(copy.dst.buffer)), src_(c.buffer(copy.src.buffer)) {
     for (size_t d = 0; d < 2; ++d) {
       int64_t weight = 1;
       for (const Factor& f : copy.layout.dims[d].factors) {
@@ -25,7 +26,8 @@ class MatrixLoader {
         weight *= f.size;
       }
     }
-    std::stable_sort(digits_.begin(), digits_.end(), [](const MatrixDigit& a, const MatrixDigit& b) { return a.stride < b.stride; });
+    std::stable_sort(digits_.begin(), digits_.end(),
+                     [](const MatrixDigit& a, const MatrixDigit& b) { return a.stride < b.stride; });
     ChooseBits();
   }
 
@@ -34,7 +36,8 @@ class MatrixLoader {
     c_.Open("{");
     // Loops over what the lanes do not choose.
     std::vector<std::string> vars;
-    for (size_t i = loops_.size(); i-- > 0;) vars.push_back(c_.names.Fresh(std::string_view("rstuvw").substr(std::min<size_t>(loops_.size() - 1 - i, 5), 1)));
+    for (size_t i = loops_.size(); i-- > 0;)
+      vars.push_back(c_.names.Fresh(std::string_view("rstuvw").substr(std::min<size_t>(loops_.size() - 1 - i, 5), 1)));
     std::reverse(vars.begin(), vars.end());
     const std::string at = c_.names.Fresh(Cat(c_.buffers[s_.src.buffer], "_at"));
     const SharedOffset hoisted = Offset(vars, bits_.size(), {});
@@ -53,7 +56,9 @@ class MatrixLoader {
 
  private:
   bool trans() const { return s_.method == kir::CopyMethod::kLdmatrixTrans; }
-  bool Supported() const { return s_.layout.dims.size() == 2 && DTypeBits(dst_.dtype) == 16 && !bits_.empty() && s_.src.start.size() >= 3; }
+  bool Supported() const {
+    return s_.layout.dims.size() == 2 && DTypeBits(dst_.dtype) == 16 && !bits_.empty() && s_.src.start.size() >= 3;
+  }
 
   // The digits whose lowest bits number the matrices of one ldmatrix; what remains of them, and the other digits, are loops.
   void ChooseBits() {
@@ -82,7 +87,9 @@ class MatrixLoader {
     // Row r of a matrix is along dimension 0, or along K when it is transposed on the way.
     parts[trans() ? 1 : 0].terms.push_back({CModulo({"lane"}, 8), 1, 7, 1, true, false});
     for (size_t i = 0; i < bits; ++i) {
-      const CText bit = i == 1 ? CDivided({"lane"}, 16) : bits == 1 ? CModulo(CDivided({"lane"}, 8), 2) : CModulo(CDivided({"lane"}, 8), 2);
+      const CText bit = i == 1      ? CDivided({"lane"}, 16)
+                        : bits == 1 ? CModulo(CDivided({"lane"}, 8), 2)
+                                    : CModulo(CDivided({"lane"}, 8), 2);
       parts[bits_[i].dim].terms.push_back({bit, bits_[i].weight, 1, 1, true, false});
     }
     for (const MatrixDigit& w : warps_) {
@@ -103,7 +110,8 @@ class MatrixLoader {
     for (size_t i = 0; i < loops_.size(); ++i) {
       const bool replaced = static_cast<int>(i) == tail_ && !fixed.empty();
       if (replaced) parts[loops_[i].dim].terms.push_back(fixed[0]);
-      if (!replaced && loops_[i].size > 1) parts[loops_[i].dim].terms.push_back({CText{vars[i]}, loops_[i].weight, loops_[i].size - 1, 1, false, true});
+      if (!replaced && loops_[i].size > 1)
+        parts[loops_[i].dim].terms.push_back({CText{vars[i]}, loops_[i].weight, loops_[i].size - 1, 1, false, true});
     }
     for (Coordinate& part : parts) {
       std::vector<CText> sum;
@@ -175,7 +183,9 @@ Coordinate AtomCoordinate(const CText& var, int64_t size, int64_t count) {
   return coordinate;
 }
 
-std::string At(const std::string& name, const CText& index) { return index.text == "0" ? name : Cat(name, " + ", index.In(CText::kSum)); }
+std::string At(const std::string& name, const CText& index) {
+  return index.text == "0" ? name : Cat(name, " + ", index.In(CText::kSum));
+}
 
 }  // namespace
 
@@ -200,7 +210,8 @@ void Emit(EmitContext& c, const kir::Mma& mma) {
   }
   const Coordinate row = AtomCoordinate(i, 16, m), column = AtomCoordinate(j, 8, n), depth = AtomCoordinate(kk, 16, k);
   const CText acc_at = WordIndex(acc.layout, {row, column}, PerWord(acc.dtype));
-  c.out.Line(Cat("mma_", MemoryType(a.dtype), "(", At(c.buffers[mma.acc], acc_at), ", ", At(c.buffers[mma.a], WordIndex(a.layout, {row, depth}, 2)), ", ",
+  c.out.Line(Cat("mma_", MemoryType(a.dtype), "(", At(c.buffers[mma.acc], acc_at), ", ",
+                 At(c.buffers[mma.a], WordIndex(a.layout, {row, depth}, 2)), ", ",
                  At(c.buffers[mma.b], WordIndex(b.layout, {column, depth}, 2)), ");"));
   for (const CText& var : {kk, i, s}) {
     if (var.text != "0") c.Close();

@@ -1,9 +1,9 @@
 // The registers of a layout as nested, fully unrolled loops.
 #include <algorithm>
 
-#include "ir/status_util.h"
 #include "absl/strings/str_join.h"
-#include "lowering/emit_context.h"
+#include "ir/status_util.h"
+#include "lowering/emit_place.h"
 
 namespace tilert {
 namespace {
@@ -96,7 +96,8 @@ Nest OpenNest(EmitContext& c, const FragmentLayout& layout, const std::vector<st
     }
     nest.names.push_back(dim_names[d]);
   }
-  std::stable_sort(loops.begin(), loops.end(), [](const LoopAt& a, const LoopAt& b) { return a.factor.stride > b.factor.stride; });
+  std::stable_sort(loops.begin(), loops.end(),
+                   [](const LoopAt& a, const LoopAt& b) { return a.factor.stride > b.factor.stride; });
   for (size_t i = 0; i < loops.size(); ++i) {
     const std::string var = c.names.Fresh(kLoopNames[std::min(i, std::size(kLoopNames) - 1)]);
     nest.loops.push_back({var, loops[i].factor.size, loops[i].weight, loops[i].dim});

@@ -1,9 +1,10 @@
 // Where an element is: coordinates as sums of digits, register indices, offsets in global and shared memory, bounds.
+#include "lowering/emit_place.h"
+
 #include <algorithm>
 #include <bit>
 
 #include "ir/status_util.h"
-#include "lowering/emit_context.h"
 
 namespace tilert {
 namespace {
@@ -57,7 +58,9 @@ bool TermDigit(const Term& t, int64_t weight, int64_t size, std::vector<CText>* 
   return true;
 }
 
-CText PlainDigit(const Coordinate& coordinate, int64_t weight, int64_t size) { return CModulo(CDivided(coordinate.whole, weight), size); }
+CText PlainDigit(const Coordinate& coordinate, int64_t weight, int64_t size) {
+  return CModulo(CDivided(coordinate.whole, weight), size);
+}
 
 // The part of a term's values below and from `cut` (a power of two) on, as terms.
 bool SplitTerm(const Term& t, int64_t cut, std::vector<Term>* low, std::vector<Term>* high) {
@@ -146,7 +149,8 @@ Coordinate EmitCoordinate(EmitContext& c, Expr e) {
   result.known = result.range.lo >= 0 && result.range.hi <= INT32_MAX;
   bool fixed = true, thread = false;
   ForEachNode(c.kernel.exprs, e, [&](Expr, const ExprNode& n) {
-    fixed &= n.op != ExprOp::kLoad && n.op != ExprOp::kDim && n.op != ExprOp::kScalar && (n.op != ExprOp::kVar || c.vars[n.i].fixed);
+    fixed &=
+        n.op != ExprOp::kLoad && n.op != ExprOp::kDim && n.op != ExprOp::kScalar && (n.op != ExprOp::kVar || c.vars[n.i].fixed);
     thread |= n.op == ExprOp::kLoad || (n.op == ExprOp::kVar && (c.vars[n.i].has_coordinate || c.vars[n.i].thread));
   });
   result.terms.push_back({result.whole, 1, std::max<int64_t>(result.range.hi, 0), result.range.align, thread, fixed});
@@ -193,9 +197,11 @@ CText WordIndex(const FragmentLayout& layout, absl::Span<const Coordinate> coord
       if (f.owner == Owner::kReg && f.size > 1) {
         // The part of the digit that counts words.
         const int64_t within = f.stride >= per_word ? 1 : per_word / f.stride;
-        if (f.stride % per_word != 0 && (per_word % f.stride != 0 || f.size % within != 0)) return CDivided(RegisterIndex(layout, coordinates), per_word);
+        if (f.stride % per_word != 0 && (per_word % f.stride != 0 || f.size % within != 0))
+          return CDivided(RegisterIndex(layout, coordinates), per_word);
         if (f.size > within) {
-          parts.push_back(CScaled(Digit(coordinates[d], weight * within, f.size / within), std::max<int64_t>(f.stride / per_word, 1)));
+          parts.push_back(
+              CScaled(Digit(coordinates[d], weight * within, f.size / within), std::max<int64_t>(f.stride / per_word, 1)));
         }
       }
       weight *= f.size;
@@ -223,9 +229,7 @@ CText GlobalOffset(EmitContext& c, const kir::Buffer& buffer, absl::Span<const C
   return CSum(parts);
 }
 
-CText SharedOffset::Whole() const {
-  return CSum({Xor(thread, flip), rest});
-}
+CText SharedOffset::Whole() const { return CSum({Xor(thread, flip), rest}); }
 
 SharedOffset SharedByteOffset(const kir::Buffer& buffer, const CText& version, absl::Span<const Coordinate> coordinates) {
   const SharedLayout& layout = buffer.shared;
@@ -254,7 +258,8 @@ SharedOffset SharedByteOffset(const kir::Buffer& buffer, const CText& version, a
     if (!known) return {CText{"0"}, CText{"0"}, CSum(base)};
     return {CSum({Joined(row, true, layout.pitch), Joined(column, true, 1)}), CText{"0"}, CSum(base)};
   }
-  bool split = known && (!layout.swizzled || std::all_of(row.begin(), row.end(), [](const Term& t) { return t.thread || Grain(t) % 8 == 0; }));
+  bool split = known && (!layout.swizzled ||
+                         std::all_of(row.begin(), row.end(), [](const Term& t) { return t.thread || Grain(t) % 8 == 0; }));
   split = split && std::has_single_bit(static_cast<uint64_t>(layout.panel)) && Separable(column);
   for (const Term& t : column) split = split && SplitTerm(t, layout.panel, &low, &high);
   split = split && (!layout.swizzled || BitsDisjoint(low));
@@ -310,7 +315,8 @@ CText And(const CText& a, const CText& b) {
   return b.text.empty() ? a : CBinary(a, "&", CText::kBitAnd, b);
 }
 
-CText InsideCondition(EmitContext& c, const kir::Buffer& buffer, absl::Span<const Coordinate> coordinates, absl::Span<const Expr> e) {
+CText InsideCondition(EmitContext& c, const kir::Buffer& buffer, absl::Span<const Coordinate> coordinates,
+                      absl::Span<const Expr> e) {
   CText all{""};
   for (size_t d = 0; d < coordinates.size(); ++d) all = And(all, InsideDim(c, buffer, d, coordinates[d], e[d]));
   return all;

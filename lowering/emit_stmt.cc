@@ -4,7 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/status_util.h"
 #include "ir/stmt.h"
-#include "lowering/emit_context.h"
+#include "lowering/emit_place.h"
 
 namespace tilert {
 namespace {
@@ -21,7 +21,8 @@ std::string_view MethodName(kir::CopyMethod method) {
 }
 
 std::string_view ReduceName(ReduceOp op) {
-  constexpr std::string_view kNames[] = {"?", "sum", "max", "min", "sum of absolutes", "max of absolutes", "bitwise and", "bitwise or", "bitwise xor"};
+  constexpr std::string_view kNames[] = {"?",           "sum",        "max",        "min", "sum of absolutes", "max of absolutes",
+                                         "bitwise and", "bitwise or", "bitwise xor"};
   return kNames[std::min(static_cast<size_t>(op), std::size(kNames) - 1)];
 }
 
@@ -42,7 +43,8 @@ std::string Declaration(const EmitContext& c, BufferId id, bool zero) {
 void Emit(EmitContext& c, const kir::Declare& s) { c.out.Line(Declaration(c, s.buffer, s.zero)); }
 
 // Comparison that keeps a loop going: begin towards end by step.
-std::string LoopCondition(EmitContext& c, const kir::For& s, const std::string& var, const std::string& end, const std::string& step) {
+std::string LoopCondition(EmitContext& c, const kir::For& s, const std::string& var, const std::string& end,
+                          const std::string& step) {
   const Range by = c.ranges.Of(s.step);
   if (by.lo > 0) return Cat(var, " < ", end);
   if (by.hi < 0) return Cat(var, " > ", end);
@@ -55,7 +57,8 @@ void Emit(EmitContext& c, const kir::For& s) {
   Range values = {std::min(begin.lo, end.lo), std::max(begin.hi, end.hi), 1};
   var.wide = !Sum(values, step).FitsInt();
   var.fixed = s.unroll == kir::Unroll::kFull && begin.IsConstant() && step.IsConstant();
-  const std::string begin_text = EmitExpr(c, s.begin).text, end_text = EmitExpr(c, s.end).In(CText::kShift), step_text = EmitExpr(c, s.step).text;
+  const std::string begin_text = EmitExpr(c, s.begin).text, end_text = EmitExpr(c, s.end).In(CText::kShift),
+                    step_text = EmitExpr(c, s.step).text;
   // The end is not reached, from whichever side the loop comes.
   if (step.lo > 0) values = {begin.lo, std::max(begin.lo, end.hi - 1), std::min(begin.align, step.align)};
   if (step.hi < 0) values = {std::min(begin.hi, end.lo + 1), begin.hi, 1};
@@ -68,8 +71,8 @@ void Emit(EmitContext& c, const kir::For& s) {
     c.out.Line("#pragma unroll 1");
   }
   const std::string advance = c.kernel.exprs.IsInt(s.step, 1) ? Cat("++", var.name) : Cat(var.name, " += ", step_text);
-  c.out.Line(Cat("for (", var.wide ? "i64 " : "int ", var.name, " = ", begin_text, "; ", LoopCondition(c, s, var.name, end_text, step_text), "; ",
-                 advance, ") {"));
+  c.out.Line(Cat("for (", var.wide ? "i64 " : "int ", var.name, " = ", begin_text, "; ",
+                 LoopCondition(c, s, var.name, end_text, step_text), "; ", advance, ") {"));
   c.out.Indent();
   EmitBlock(c, s.body);
   c.names.Close();
@@ -185,7 +188,8 @@ MemoryPlace PlaceOf(EmitContext& c, BufferId id, const std::vector<Expr>& indice
   MemoryPlace place;
   place.inside = InsideCondition(c, buffer, at, subscripts);
   if (shared) {
-    place.element = {Cat("*", SharedPointer(buffer.dtype, SharedByteOffset(buffer, EmitInt(c, indices[0]), at).Whole()).text), CText::kUnary};
+    place.element = {Cat("*", SharedPointer(buffer.dtype, SharedByteOffset(buffer, EmitInt(c, indices[0]), at).Whole()).text),
+                     CText::kUnary};
   } else {
     place.element = ElementAt(buffer.dtype, {c.buffers[id]}, GlobalOffset(c, buffer, at));
   }
@@ -219,12 +223,15 @@ void Emit(EmitContext& c, const kir::Store& s) {
   const CText value = ConvertedValue(c, s.value, buffer.dtype);
   if (buffer.space != kir::Space::kRegister) {
     const MemoryPlace place = PlaceOf(c, s.buffer, s.indices);
-    const std::string write = PerWord(buffer.dtype) > 1 ? Cat("put(", place.element.text, ", ", value.text, ");") : Cat(place.element.text, " = ", value.text, ";");
+    const std::string write = PerWord(buffer.dtype) > 1 ? Cat("put(", place.element.text, ", ", value.text, ");")
+                                                        : Cat(place.element.text, " = ", value.text, ";");
     c.out.Line(WithGuard(WriterCondition(c), place.inside, write));
     return;
   }
   if (buffer.layout.dims.empty()) {
-    c.out.Line(Cat(name, " = ", IsNarrowFloat(buffer.dtype) ? Cat("rounded<", MemoryType(buffer.dtype), ">(", value.text, ")") : value.text, ";"));
+    c.out.Line(Cat(name, " = ",
+                   IsNarrowFloat(buffer.dtype) ? Cat("rounded<", MemoryType(buffer.dtype), ">(", value.text, ")") : value.text,
+                   ";"));
     return;
   }
   if (const auto deferred = c.deferred.find(s.buffer); deferred != c.deferred.end()) {
@@ -260,34 +267,36 @@ void EmitBlock(EmitContext& c, const kir::Block& block) {
 
 std::string Describe(const EmitContext& c, const kir::StmtOp& op) {
   const auto& names = c.buffers;
-  return std::visit(
-      Overloaded{
-          [](const kir::Declare&) { return std::string(); },
-          [](const kir::For&) { return std::string(); },
-          [](const kir::While&) { return std::string(); },
-          [](const kir::If&) { return std::string(); },
-          [](const kir::Break&) { return std::string(); },
-          [](const kir::Continue&) { return std::string(); },
-          [](const kir::Let&) { return std::string(); },
-          [](const kir::Elementwise&) { return std::string("element by element"); },
-          [](const kir::Store&) { return std::string(); },
-          [](const kir::Atomic&) { return std::string(); },
-          [&](const kir::Copy& s) {
-            return Cat(names[s.src.buffer], " -> ", names[s.dst.buffer], MethodName(s.method), s.width > 1 ? Cat(", ", s.width, " at once") : "");
-          },
-          [](const kir::CpAsyncCommit&) { return std::string(); },
-          [&](const kir::CpAsyncWait& s) {
-            std::vector<std::string> retired;
-            for (const kir::Retired& r : s.retires) retired.push_back(names[r.buffer]);
-            return retired.empty() ? std::string() : Cat("have ", absl::StrJoin(retired, ", "));
-          },
-          [&](const kir::LaneReduce& s) { return Cat(names[s.dst], " = ", ReduceName(s.op), " of ", names[s.src], " along dimension ", s.axis); },
-          [&](const kir::Mma& s) { return Cat(names[s.acc], " += ", names[s.a], " * ", names[s.b]); },
-          [](const kir::BarSync&) { return std::string(); },
-          [](const kir::Print&) { return std::string(); },
-          [](const kir::Assert&) { return std::string(); },
-      },
-      op);
+  return std::visit(Overloaded{
+                        [](const kir::Declare&) { return std::string(); },
+                        [](const kir::For&) { return std::string(); },
+                        [](const kir::While&) { return std::string(); },
+                        [](const kir::If&) { return std::string(); },
+                        [](const kir::Break&) { return std::string(); },
+                        [](const kir::Continue&) { return std::string(); },
+                        [](const kir::Let&) { return std::string(); },
+                        [](const kir::Elementwise&) { return std::string("element by element"); },
+                        [](const kir::Store&) { return std::string(); },
+                        [](const kir::Atomic&) { return std::string(); },
+                        [&](const kir::Copy& s) {
+                          return Cat(names[s.src.buffer], " -> ", names[s.dst.buffer], MethodName(s.method),
+                                     s.width > 1 ? Cat(", ", s.width, " at once") : "");
+                        },
+                        [](const kir::CpAsyncCommit&) { return std::string(); },
+                        [&](const kir::CpAsyncWait& s) {
+                          std::vector<std::string> retired;
+                          for (const kir::Retired& r : s.retires) retired.push_back(names[r.buffer]);
+                          return retired.empty() ? std::string() : Cat("have ", absl::StrJoin(retired, ", "));
+                        },
+                        [&](const kir::LaneReduce& s) {
+                          return Cat(names[s.dst], " = ", ReduceName(s.op), " of ", names[s.src], " along dimension ", s.axis);
+                        },
+                        [&](const kir::Mma& s) { return Cat(names[s.acc], " += ", names[s.a], " * ", names[s.b]); },
+                        [](const kir::BarSync&) { return std::string(); },
+                        [](const kir::Print&) { return std::string(); },
+                        [](const kir::Assert&) { return std::string(); },
+                    },
+                    op);
 }
 
 }  // namespace tilert

@@ -15,17 +15,18 @@ constexpr size_t kMaxName = 48;
 
 constexpr std::string_view kReserved[] = {
     // C++ keywords and alternative tokens
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "char16_t", "char32_t", "char8_t",
-    "class", "co_await", "co_return", "co_yield", "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue",
-    "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
-    "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or",
-    "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static",
-    "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid",
-    "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "typeof",
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "char16_t",
+    "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const", "const_cast", "consteval",
+    "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum",
+    "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable",
+    "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public",
+    "register", "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast",
+    "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union",
+    "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "typeof",
     // what NVRTC declares by itself and kernels use
-    "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "main", "printf", "linux", "unix", "signbit", "isnan", "isinf", "isfinite",
-    "min", "max", "abs", "exp", "log", "sin", "cos", "tanh", "erf", "sqrt", "floor", "ceil", "round", "trunc", "pow", "fma", "clock", "time",
-    "assert", "malloc", "free", "memcpy", "memset", "NULL", "std", "cuda", "nv"};
+    "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "main", "printf", "linux", "unix", "signbit", "isnan", "isinf",
+    "isfinite", "min", "max", "abs", "exp", "log", "sin", "cos", "tanh", "erf", "sqrt", "floor", "ceil", "round", "trunc", "pow",
+    "fma", "clock", "time", "assert", "malloc", "free", "memcpy", "memset", "NULL", "std", "cuda", "nv"};
 
 bool IsIdentifierChar(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
@@ -50,7 +51,9 @@ void CollectNames(std::string_view text, absl::flat_hash_set<std::string>* names
 // The value of a plain non-negative decimal number.
 std::optional<int64_t> AsNumber(const CText& a) {
   int64_t value = 0;
-  return !a.text.empty() && absl::ascii_isdigit(static_cast<unsigned char>(a.text[0])) && absl::SimpleAtoi(a.text, &value) ? std::optional(value) : std::nullopt;
+  return !a.text.empty() && absl::ascii_isdigit(static_cast<unsigned char>(a.text[0])) && absl::SimpleAtoi(a.text, &value)
+             ? std::optional(value)
+             : std::nullopt;
 }
 
 }  // namespace
@@ -83,7 +86,8 @@ bool SourceWriter::UsedAfter(size_t line, std::string_view name) const {
   for (size_t i = line + 1; i < lines_.size(); ++i) {
     const std::string& text = lines_[i];
     for (size_t at = text.find(name); !dropped_[i] && at != std::string::npos; at = text.find(name, at + 1)) {
-      const bool starts = at == 0 || !IsIdentifierChar(text[at - 1]), ends = at + name.size() >= text.size() || !IsIdentifierChar(text[at + name.size()]);
+      const bool starts = at == 0 || !IsIdentifierChar(text[at - 1]),
+                 ends = at + name.size() >= text.size() || !IsIdentifierChar(text[at + name.size()]);
       if (starts && ends) return true;
     }
   }
@@ -129,7 +133,8 @@ std::string CText::In(int wanted) const { return precedence < wanted ? Cat("(", 
 
 CText CBinary(const CText& a, std::string_view op, int precedence, const CText& b) {
   // Mixed shifts, masks and sums are clearer (and free of compiler warnings) with parentheses.
-  const bool bits = precedence <= CText::kShift && precedence >= CText::kBitOr && precedence != CText::kEquality && precedence != CText::kRelation;
+  const bool bits = precedence <= CText::kShift && precedence >= CText::kBitOr && precedence != CText::kEquality &&
+                    precedence != CText::kRelation;
   const int left = bits ? CText::kUnary : precedence, right = bits ? CText::kUnary : precedence + 1;
   return {Cat(a.In(left), " ", op, " ", b.In(right)), precedence};
 }

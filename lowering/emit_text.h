@@ -52,7 +52,21 @@ class Names {
 
 // Expressions of emitted C++: text and what it takes to put it into a larger one. Larger precedence binds tighter.
 struct CText {
-  enum Precedence { kConditional = 2, kOr, kAnd, kBitOr, kBitXor, kBitAnd, kEquality, kRelation, kShift, kSum, kProduct, kUnary, kPrimary };
+  enum Precedence {
+    kConditional = 2,
+    kOr,
+    kAnd,
+    kBitOr,
+    kBitXor,
+    kBitAnd,
+    kEquality,
+    kRelation,
+    kShift,
+    kSum,
+    kProduct,
+    kUnary,
+    kPrimary
+  };
   std::string text;
   int precedence = kPrimary;
   // The text, in parentheses when it binds more loosely than `precedence`.

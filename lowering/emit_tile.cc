@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "ir/status_util.h"
-#include "lowering/emit_context.h"
+#include "lowering/emit_place.h"
 
 namespace tilert {
 namespace {
@@ -11,7 +11,9 @@ namespace {
 bool LoadsBuffer(const EmitContext& c, const kir::Stmt& stmt, BufferId buffer) {
   bool found = false;
   kir::ForEachExpr(stmt, [&](Expr e) {
-    ForEachNode(c.kernel.exprs, e, [&](Expr, const ExprNode& node) { found |= node.op == ExprOp::kLoad && static_cast<BufferId>(node.i) == buffer; });
+    ForEachNode(c.kernel.exprs, e, [&](Expr, const ExprNode& node) {
+      found |= node.op == ExprOp::kLoad && static_cast<BufferId>(node.i) == buffer;
+    });
   });
   for (const kir::Block* block : kir::ChildBlocks(stmt)) {
     for (const kir::Stmt& child : *block) found = found || LoadsBuffer(c, child, buffer);
@@ -28,8 +30,8 @@ int CountStores(const kir::Block& block, BufferId buffer) {
   return count;
 }
 
-// Register buffers of 16-bit elements whose stores in `loop` may be gathered and packed two by two: written once, in every point, at the
-// point's own coordinates, and not read afterwards.
+// Register buffers of 16-bit elements whose stores in `loop` may be gathered and packed two by two: written once, in every point,
+// at the point's own coordinates, and not read afterwards.
 std::vector<BufferId> PackedTargets(const EmitContext& c, const kir::Elementwise& loop) {
   std::vector<BufferId> targets;
   if (!HasVector(loop.layout, 2)) return targets;
@@ -92,8 +94,8 @@ void EmitPairs(EmitContext& c, const kir::Elementwise& loop, Nest& nest, const s
   c.deferred.clear();
   for (size_t i = 0; i < targets.size(); ++i) {
     const kir::Buffer& buffer = c.buffer(targets[i]);
-    c.out.Line(Cat(c.buffers[targets[i]], "[", WordIndex(buffer.layout, nest.coordinates, 2).text, "] = pair<", MemoryType(buffer.dtype), ">(",
-                   pairs[i], "[0], ", pairs[i], "[1]);"));
+    c.out.Line(Cat(c.buffers[targets[i]], "[", WordIndex(buffer.layout, nest.coordinates, 2).text, "] = pair<",
+                   MemoryType(buffer.dtype), ">(", pairs[i], "[0], ", pairs[i], "[1]);"));
   }
 }
 
@@ -118,12 +120,15 @@ std::string Combined(ReduceOp op, DType type, const std::string& a, const std::s
 // The value that changes no other when combined with it.
 std::string Identity(ReduceOp op, DType type) {
   const bool is_float = IsFloat(type);
-  const std::string infinity = type == DType::kFloat64 ? "__longlong_as_double(0x7ff0000000000000ll)" : "__uint_as_float(0x7f800000u)";
+  const std::string infinity =
+      type == DType::kFloat64 ? "__longlong_as_double(0x7ff0000000000000ll)" : "__uint_as_float(0x7f800000u)";
   const bool is_unsigned = KindOf(type) == DTypeKind::kUnsigned || type == DType::kBool;
-  const std::string greatest_signed = DTypeBits(type) == 64 ? "0x7fffffffffffffffll" : Cat((int64_t{1} << (DTypeBits(type) - 1)) - 1);
+  const std::string greatest_signed =
+      DTypeBits(type) == 64 ? "0x7fffffffffffffffll" : Cat((int64_t{1} << (DTypeBits(type) - 1)) - 1);
   switch (op) {
     case ReduceOp::kMax: return is_float ? Cat("-", infinity) : is_unsigned ? "0" : Cat("-", greatest_signed, " - 1");
-    case ReduceOp::kMin: return is_float ? infinity : is_unsigned ? Cat("(", ValueType(type), ")(", MemoryType(type), ")~0ull") : greatest_signed;
+    case ReduceOp::kMin:
+      return is_float ? infinity : is_unsigned ? Cat("(", ValueType(type), ")(", MemoryType(type), ")~0ull") : greatest_signed;
     case ReduceOp::kBitAnd: return Cat("(", ValueType(type), ")(", MemoryType(type), ")~0ull");
     default: return "0";
   }
@@ -167,7 +172,8 @@ class LaneReducer {
     for (const Factor& f : axis.factors) {
       if (f.owner != Owner::kLane) continue;
       for (int64_t step = 1; step < f.size; step *= 2) {
-        c_.out.Line(Cat(x, " = ", Combined(s_.op, dst_.dtype, x, Cat("__shfl_xor_sync(0xffffffffu, ", x, ", ", step * f.stride, ")")), ";"));
+        c_.out.Line(Cat(
+            x, " = ", Combined(s_.op, dst_.dtype, x, Cat("__shfl_xor_sync(0xffffffffu, ", x, ", ", step * f.stride, ")")), ";"));
       }
     }
     WriteResult(nest, x);
@@ -204,7 +210,8 @@ class LaneReducer {
     at[axis_] = AxisTerms(nest, inner, s, axis_);
     const std::string index = RegisterIndex(src_.layout, at).text;
     const std::string& name = c_.buffers[s_.src];
-    std::string value = PerWord(src_.dtype) == 1 ? Cat(name, "[", index, "]") : Cat("get<", MemoryType(src_.dtype), ">(", name, ", ", index, ")");
+    std::string value =
+        PerWord(src_.dtype) == 1 ? Cat(name, "[", index, "]") : Cat("get<", MemoryType(src_.dtype), ">(", name, ", ", index, ")");
     if (s_.op == ReduceOp::kAbsSum || s_.op == ReduceOp::kAbsMax) {
       if (IsFloat(src_.dtype)) value = Cat(src_.dtype == DType::kFloat64 ? "fabs(" : "fabsf(", value, ")");
       if (KindOf(src_.dtype) == DTypeKind::kSigned) value = Cat("magnitude(", value, ")");
@@ -221,14 +228,17 @@ class LaneReducer {
     const std::string& name = c_.buffers[s_.dst];
     if (dst_.layout.dims.empty()) {
       const std::string all = s_.accumulate ? Combined(s_.op, dst_.dtype, name, x) : x;
-      c_.out.Line(Cat(name, " = ", IsNarrowFloat(dst_.dtype) ? Cat("rounded<", MemoryType(dst_.dtype), ">(", all, ")") : all, ";"));
+      c_.out.Line(
+          Cat(name, " = ", IsNarrowFloat(dst_.dtype) ? Cat("rounded<", MemoryType(dst_.dtype), ">(", all, ")") : all, ";"));
       return;
     }
     const std::string index = RegisterIndex(dst_.layout, at).text;
     const bool packed = PerWord(dst_.dtype) > 1;
-    const std::string old = packed ? Cat("get<", MemoryType(dst_.dtype), ">(", name, ", ", index, ")") : Cat(name, "[", index, "]");
+    const std::string old =
+        packed ? Cat("get<", MemoryType(dst_.dtype), ">(", name, ", ", index, ")") : Cat(name, "[", index, "]");
     const std::string all = s_.accumulate ? Combined(s_.op, dst_.dtype, old, x) : x;
-    c_.out.Line(packed ? Cat("set<", MemoryType(dst_.dtype), ">(", name, ", ", index, ", ", all, ");") : Cat(old, " = ", all, ";"));
+    c_.out.Line(packed ? Cat("set<", MemoryType(dst_.dtype), ">(", name, ", ", index, ", ", all, ");")
+                       : Cat(old, " = ", all, ";"));
   }
 
   EmitContext& c_;

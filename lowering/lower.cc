@@ -93,7 +93,8 @@ std::string KernelName(const Program& program, size_t index) {
   if (name.empty() || absl::ascii_isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "k_");
   constexpr size_t kLongest = 96;
   if (name.size() > kLongest) name.resize(kLongest);
-  return program.launches.size() > 1 ? Cat(name, "_", index) : name;
+  // With the suffix it is no keyword and none of the prelude's names, whatever the program is called.
+  return Cat(name, program.launches.size() > 1 ? Cat("_", index) : "", "_kernel");
 }
 
 LoweredKernel LaunchRecord(const Program& program, size_t index, const kir::Kernel& kernel) {

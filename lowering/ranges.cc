@@ -46,7 +46,8 @@ Range Remainder(const Range& a, const Range& b) {
 }
 
 Range Shifted(const ExprNode& node, const Range& a, const Range& b) {
-  if (!b.IsConstant() || b.lo < 0 || b.lo > 61) return node.op == ExprOp::kShr && a.lo >= 0 ? Range{0, a.hi} : TypeRange(node.dtype);
+  if (!b.IsConstant() || b.lo < 0 || b.lo > 61)
+    return node.op == ExprOp::kShr && a.lo >= 0 ? Range{0, a.hi} : TypeRange(node.dtype);
   if (node.op == ExprOp::kShl) return Product(a, ConstantRange(int64_t{1} << b.lo));
   return {a.lo >> b.lo, a.hi >> b.lo, std::max<int64_t>(a.align >> b.lo, 1)};
 }
@@ -117,14 +118,17 @@ Range Ranges::Leaf(const ExprNode& node) const {
 }
 
 Range Ranges::Compute(const ExprNode& node) const {
-  if (!IsFloat(node.dtype) && node.op != ExprOp::kLoad && node.op != ExprOp::kReinterpret && !IsFloat(kernel_.exprs[node.args[0]].dtype)) {
+  if (!IsFloat(node.dtype) && node.op != ExprOp::kLoad && node.op != ExprOp::kReinterpret &&
+      !IsFloat(kernel_.exprs[node.args[0]].dtype)) {
     const Range a = Of(node.args[0]);
     const Range b = node.args.size() > 1 ? Of(node.args[1]) : Range{};
     switch (node.op) {
       case ExprOp::kCast: return node.dtype == DType::kBool ? TypeRange(DType::kBool) : a;
       case ExprOp::kSelect: return Union(b, Of(node.args[2]));
       case ExprOp::kAdd: return Sum(a, b);
-      case ExprOp::kSub: return {Saturate(static_cast<__int128>(a.lo) - b.hi), Saturate(static_cast<__int128>(a.hi) - b.lo), std::min(a.align, b.align)};
+      case ExprOp::kSub:
+        return {Saturate(static_cast<__int128>(a.lo) - b.hi), Saturate(static_cast<__int128>(a.hi) - b.lo),
+                std::min(a.align, b.align)};
       case ExprOp::kMul: return Product(a, b);
       case ExprOp::kFloorDiv: return Quotient(a, b);
       case ExprOp::kFloorMod: return Remainder(a, b);

@@ -29,7 +29,8 @@ Range Union(const Range& a, const Range& b);
 class Ranges {
  public:
   // `kernel` must outlive this. With kernel.index32 dims are below 2^30.
-  explicit Ranges(const kir::Kernel& kernel) : kernel_(kernel), vars_(kernel.vars.size()), bound_(kernel.vars.size(), false), below_(kernel.vars.size()) {}
+  explicit Ranges(const kir::Kernel& kernel)
+      : kernel_(kernel), vars_(kernel.vars.size()), bound_(kernel.vars.size(), false), below_(kernel.vars.size()) {}
   // `below`: an expression that the variable is less than, if one is known.
   void Bind(VarId var, const Range& range, Expr below = {});
   // Range of an integer, index or bool expression; of a float one it is meaningless. Unbound variables: any value of their type.

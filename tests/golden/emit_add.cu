@@ -1,10 +1,10 @@
 
-// add for sm_80
+// add_kernel for sm_80
 //   B_tile: free, 1024 (lane 32@1, warp 4@1, reg 8@1), 4 warps
 //   A_tile: follows its loop, 1024 (lane 32@1, warp 4@1, reg 8@1), 4 warps
 //   C_tile: follows its loop, 1024 (lane 32@1, warp 4@1, reg 8@1), 4 warps
 extern "C" __global__ void __launch_bounds__(128, 1)
-add(const float* __restrict__ A, const float* __restrict__ B, float* C, i64 N) {
+add_kernel(const float* __restrict__ A, const float* __restrict__ B, float* C, i64 N) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int bx = blockIdx.x;

@@ -1,11 +1,11 @@
 
-// rmsnorm for sm_80
+// rmsnorm_kernel for sm_80
 //   x: free, 2 (reg 2@8) x 1024 (reg 8@1, lane 32@1, warp 4@1), 4 warps
 //   square: follows its loop, 2 (reg 2@8) x 1024 (reg 8@1, lane 32@1, warp 4@1), 4 warps
 //   scale: follows its loop, 2 (reg 2@1), 4 warps
 //   W_tile: follows its loop, 1024 (reg 8@1, lane 32@1, warp 4@1), 4 warps
 extern "C" __global__ void __launch_bounds__(128, 1)
-rmsnorm(const bf16* __restrict__ X, const bf16* __restrict__ W, bf16* Y, int M) {
+rmsnorm_kernel(const bf16* __restrict__ X, const bf16* __restrict__ W, bf16* Y, int M) {
   extern __shared__ __align__(128) u8 smem[];
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;

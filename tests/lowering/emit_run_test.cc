@@ -69,13 +69,17 @@ TEST(EmitRun, Transpose) {
 }
 
 TEST(EmitRun, RmsNorm) {
-  HostProgram(RmsNormProgram(2, 520, 128), true).Check({{5, 520}, {520}, {5, 520}}, FillSmall, [](DType) { return 1.0 / 128; }, 1e-3);
+  HostProgram(RmsNormProgram(2, 520, 128), true)
+      .Check(
+          {{5, 520}, {520}, {5, 520}}, FillSmall, [](DType) { return 1.0 / 128; }, 1e-3);
 }
 
 TEST(EmitRun, Attention) {
   for (bool causal : {false, true}) {
     const std::vector<int64_t> shape = {1, 2, 100, 64};
-    HostProgram(AttentionProgram(64, 32, 64, 2, 128, causal), true).Check({shape, shape, shape, shape}, FillSmall, [](DType) { return 1.0 / 64; }, 1e-2);
+    HostProgram(AttentionProgram(64, 32, 64, 2, 128, causal), true)
+        .Check(
+            {shape, shape, shape, shape}, FillSmall, [](DType) { return 1.0 / 64; }, 1e-2);
   }
 }
 

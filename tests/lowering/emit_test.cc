@@ -25,7 +25,8 @@ std::string EmitOk(const kir::Kernel& kernel, const char* arch = "sm_80") {
 }
 
 Lowered LowerOk(const Program& program, bool fast, const char* arch = "sm_80") {
-  absl::StatusOr<Lowered> lowered = Lower(program, fast ? FastArgClass(program) : GeneralArgClass(program), *FindTarget(arch, "ampere"));
+  absl::StatusOr<Lowered> lowered =
+      Lower(program, fast ? FastArgClass(program) : GeneralArgClass(program), *FindTarget(arch, "ampere"));
   EXPECT_TRUE(lowered.ok()) << lowered.status();
   return lowered.ok() ? *std::move(lowered) : Lowered();
 }
@@ -115,7 +116,8 @@ kir::Kernel OddKernel() {
   const BufferId same = m.Global("lane", DType::kUInt8, {n}, true, 1);
   const BufferId counter = m.Scalar("printf", DType::kInt32);
   const VarId i = m.Var("i\"); __trap(); (\"");
-  const Expr alpha = m.k.exprs.Leaf(ExprOp::kScalar, 0, DType::kBFloat16), wide = m.k.exprs.Leaf(ExprOp::kScalar, 1, DType::kInt64);
+  const Expr alpha = m.k.exprs.Leaf(ExprOp::kScalar, 0, DType::kBFloat16),
+             wide = m.k.exprs.Leaf(ExprOp::kScalar, 1, DType::kInt64);
   const Expr flag = m.k.exprs.Leaf(ExprOp::kScalar, 2, DType::kBool);
   m.Add(kir::Declare{counter, true});
   m.Add(kir::Print{"100% {{{}}} \"?\?/\" {} {} {}\n\x01", {alpha, wide, flag, m.bx()}});

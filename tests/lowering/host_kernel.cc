@@ -35,7 +35,9 @@ std::string Launcher(const std::string& source, const std::string& symbol, size_
   for (size_t i = 0; i < types.size(); ++i) call += (i ? ", *(" : "*(") + types[i] + "*)args[" + std::to_string(i) + "]";
   return "extern \"C\" int host_run_" + std::to_string(index) +
          "(unsigned blocks, unsigned threads, unsigned seed, void** args) {\n"
-         "  host::body = [=] { " + symbol + "(" + call + "); };\n"
+         "  host::body = [=] { " +
+         symbol + "(" + call +
+         "); };\n"
          "  for (unsigned b = 0; b < blocks; ++b) {\n"
          "    std::memset(smem, 0xff, sizeof smem);\n"
          "    blockIdx.x = b;\n"
@@ -84,7 +86,9 @@ std::unique_ptr<HostKernels> HostKernels::Build(const Lowered& lowered, const Ta
     for (size_t i = 0; i < lowered.kernels.size(); ++i) out << Launcher(text, lowered.kernels[i].symbol, i);
   }
   const char* const compiler = std::getenv("CXX");
-  const std::string command = std::string(compiler ? compiler : "c++") + " -std=c++20 -O0 -w -shared -fPIC -fno-gnu-unique -I" TILERT_SOURCE_DIR " " + cc + " -o " + so + " 2>" + log;
+  const std::string command = std::string(compiler ? compiler : "c++") +
+                              " -std=c++20 -O0 -w -shared -fPIC -fno-gnu-unique -I" TILERT_SOURCE_DIR " " + cc + " -o " + so +
+                              " 2>" + log;
   if (std::system(command.c_str()) != 0) {
     std::ostringstream message;
     message << std::ifstream(log).rdbuf();

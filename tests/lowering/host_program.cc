@@ -55,8 +55,8 @@ HostProgram::HostProgram(Program program, bool fast) : program_(std::move(progra
   EXPECT_NE(kernels_, nullptr) << error << lowered_.source.substr(Prelude(target).size());
 }
 
-void HostProgram::Check(const std::vector<std::vector<int64_t>>& shapes, const FillFunction& fill, const std::function<double(DType)>& relative,
-                        double absolute) {
+void HostProgram::Check(const std::vector<std::vector<int64_t>>& shapes, const FillFunction& fill,
+                        const std::function<double(DType)>& relative, double absolute) {
   if (kernels_ == nullptr) return;
   const std::vector<HostTensor> expected = Make(shapes, fill), got = Make(shapes, fill);
   const absl::Status executed = Execute(program_, Args(expected), {});

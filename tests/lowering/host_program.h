@@ -29,7 +29,8 @@ class HostProgram {
   // `fast`: the ArgClass that assumes aligned arguments and small extents.
   explicit HostProgram(Program program, bool fast = false);
   // Shapes in parameter order. An output element may differ by relative(dtype)·|expected| + `absolute`; NaN must meet NaN.
-  void Check(const std::vector<std::vector<int64_t>>& shapes, const FillFunction& fill, const std::function<double(DType)>& relative, double absolute);
+  void Check(const std::vector<std::vector<int64_t>>& shapes, const FillFunction& fill,
+             const std::function<double(DType)>& relative, double absolute);
 
  private:
   std::vector<HostTensor> Make(const std::vector<std::vector<int64_t>>& shapes, const FillFunction& fill) const;

@@ -39,7 +39,8 @@ const Api* LoadApi() {
     const bool all = find(&loaded->create, "nvrtcCreateProgram") && find(&loaded->destroy, "nvrtcDestroyProgram") &&
                      find(&loaded->compile, "nvrtcCompileProgram") && find(&loaded->log_size, "nvrtcGetProgramLogSize") &&
                      find(&loaded->log, "nvrtcGetProgramLog") && find(&loaded->cubin_size, "nvrtcGetCUBINSize") &&
-                     find(&loaded->cubin, "nvrtcGetCUBIN") && find(&loaded->ptx_size, "nvrtcGetPTXSize") && find(&loaded->ptx, "nvrtcGetPTX");
+                     find(&loaded->cubin, "nvrtcGetCUBIN") && find(&loaded->ptx_size, "nvrtcGetPTXSize") &&
+                     find(&loaded->ptx, "nvrtcGetPTX");
     return all ? loaded : nullptr;
   }();
   return api;
@@ -69,7 +70,8 @@ void ReadReport(TestCubin& result) {
     result.stack_bytes = std::max(result.stack_bytes, NumberBefore(line, " bytes stack frame", -1));
     result.spill_bytes = std::max(result.spill_bytes, NumberBefore(line, " bytes spill stores", -1));
     const bool report = line.find("ptxas info") != std::string::npos && line.find("C75") == std::string::npos;
-    if (!report && (line.find("warning") != std::string::npos || line.find("error") != std::string::npos || line.find("C75") != std::string::npos)) {
+    if (!report && (line.find("warning") != std::string::npos || line.find("error") != std::string::npos ||
+                    line.find("C75") != std::string::npos)) {
       result.complaints += line + "\n";
     }
   }

@@ -10,7 +10,9 @@ namespace {
 
 // Value of an index expression with variables replaced by numbers.
 int64_t Evaluate(ExprArena& arena, Expr e, const std::vector<int64_t>& vars) {
-  const Expr replaced = Rewrite(arena, e, arena, [&](Expr, const ExprNode& node) { return node.op == ExprOp::kVar ? arena.Int(vars[static_cast<size_t>(node.i)]) : Expr{}; });
+  const Expr replaced = Rewrite(arena, e, arena, [&](Expr, const ExprNode& node) {
+    return node.op == ExprOp::kVar ? arena.Int(vars[static_cast<size_t>(node.i)]) : Expr{};
+  });
   int64_t value = 0;
   EXPECT_TRUE(arena.AsInt(Fold(arena, replaced), &value));
   return value;
@@ -18,9 +20,11 @@ int64_t Evaluate(ExprArena& arena, Expr e, const std::vector<int64_t>& vars) {
 
 TEST(Ranges, HoldEveryValueOfRandomExpressions) {
   std::mt19937 random(7);
-  const auto pick = [&random](int64_t lo, int64_t hi) { return lo + static_cast<int64_t>(random() % static_cast<uint64_t>(hi - lo + 1)); };
-  constexpr ExprOp kOps[] = {ExprOp::kAdd, ExprOp::kSub, ExprOp::kMul, ExprOp::kFloorDiv, ExprOp::kFloorMod, ExprOp::kMin,
-                             ExprOp::kMax, ExprOp::kBitAnd, ExprOp::kBitOr, ExprOp::kBitXor, ExprOp::kShl, ExprOp::kShr};
+  const auto pick = [&random](int64_t lo, int64_t hi) {
+    return lo + static_cast<int64_t>(random() % static_cast<uint64_t>(hi - lo + 1));
+  };
+  constexpr ExprOp kOps[] = {ExprOp::kAdd, ExprOp::kSub,    ExprOp::kMul,   ExprOp::kFloorDiv, ExprOp::kFloorMod, ExprOp::kMin,
+                             ExprOp::kMax, ExprOp::kBitAnd, ExprOp::kBitOr, ExprOp::kBitXor,   ExprOp::kShl,      ExprOp::kShr};
   int narrowed = 0;
   for (int trial = 0; trial < 400; ++trial) {
     KernelMaker m(1);

@@ -73,9 +73,11 @@ Program RmsNormProgram(int64_t rows, int64_t columns, int64_t threads) {
   ProgramBuilder b("rmsnorm");
   const Val M = b.Dim("M");
   const DType type = DType::kBFloat16;
-  const Buf X = b.Tensor("X", type, {M, columns}), W = b.Tensor("W", type, {columns}), Y = b.Tensor("Y", type, {M, columns}, Access::kOut);
+  const Buf X = b.Tensor("X", type, {M, columns}), W = b.Tensor("W", type, {columns}),
+            Y = b.Tensor("Y", type, {M, columns}, Access::kOut);
   auto [bx] = b.Launch<1>("main", {CeilDiv(M, rows)}, threads);
-  const Buf x = b.Fragment("x", kF32, {rows, columns}), square = b.Fragment("square", kF32, {rows, columns}), scale = b.Fragment("scale", kF32, {rows});
+  const Buf x = b.Fragment("x", kF32, {rows, columns}), square = b.Fragment("square", kF32, {rows, columns}),
+            scale = b.Fragment("scale", kF32, {rows});
   b.Copy(X.At({bx * rows, 0}, {rows, columns}), x);
   const std::vector<Val> p = b.OpenParallel({"i", "j"}, {rows, columns});
   b.Store(square, {p[0], p[1]}, x(p[0], p[1]) * x(p[0], p[1]));
@@ -99,9 +101,11 @@ Program AttentionProgram(int64_t m, int64_t n, int64_t d, int64_t stages, int64_
   const Buf Q = b.Tensor("Q", type, {B, H, S, d}), K = b.Tensor("K", type, {B, H, S, d}), V = b.Tensor("V", type, {B, H, S, d});
   const Buf O = b.Tensor("O", type, {B, H, S, d}, Access::kOut);
   auto [bx, by, bz] = b.Launch<3>("main", {CeilDiv(S, m), H, B}, threads);
-  const Buf q = b.Shared("Q_shared", type, {m, d}), k = b.Shared("K_shared", type, {n, d}), v = b.Shared("V_shared", type, {n, d});
+  const Buf q = b.Shared("Q_shared", type, {m, d}), k = b.Shared("K_shared", type, {n, d}),
+            v = b.Shared("V_shared", type, {n, d});
   const Buf scores = b.Fragment("scores", kF32, {m, n}), p = b.Fragment("p", type, {m, n}), o = b.Fragment("acc_o", kF32, {m, d});
-  const Buf high = b.Fragment("row_max", kF32, {m}), before = b.Fragment("row_max_prev", kF32, {m}), sum = b.Fragment("row_sum", kF32, {m});
+  const Buf high = b.Fragment("row_max", kF32, {m}), before = b.Fragment("row_max_prev", kF32, {m}),
+            sum = b.Fragment("row_sum", kF32, {m});
   const Buf total = b.Fragment("logsum", kF32, {m}), scale = b.Fragment("scale", kF32, {m});
   const Val factor = b.Lit(std::log2(std::exp(1.0)) / std::sqrt(static_cast<double>(d)));
   const auto rows = [&](const std::function<void(Val)>& body) {
@@ -123,7 +127,8 @@ Program AttentionProgram(int64_t m, int64_t n, int64_t d, int64_t stages, int64_
   b.Copy(K.At({bz, by, t * n, 0}, {1, 1, n, d}), k);
   points(n, [&](Val i, Val j) {
     const Val inside = t * n + j < S;
-    b.Store(scores, {i, j}, b.Select(causal ? inside && bx * m + i >= t * n + j : inside, b.Float(0, kF32), b.Float(-1e30, kF32)));
+    b.Store(scores, {i, j},
+            b.Select(causal ? inside && bx * m + i >= t * n + j : inside, b.Float(0, kF32), b.Float(-1e30, kF32)));
   });
   b.Gemm(q, k, scores, false, true, false, GemmPolicy::kFullRow);
   b.Copy(V.At({bz, by, t * n, 0}, {1, 1, n, d}), v);
