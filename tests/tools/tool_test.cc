@@ -245,6 +245,8 @@ TEST_F(ToolTest, BadArgumentsOfARun) {
       {{"--random", "--dim", "Q=3"}, 2, "has no dim 'Q'"},
       {{"--random", "--dim", "N=-1"}, 2, "negative"},
       {{"--random", "--dim", "N=3", "--scalar", "eps=1"}, 2, "no scalar 'eps'"},
+      {{"--random", "--dim", "N=1099511627776"}, 1, "this machine has"},
+      {{"--random", "--dim", "N=4611686018427387904"}, 1, "too large"},
       {{"--in", "A=" + a, "--in", "B=" + b}, 1, "B"},
       {{"--in", "A=" + a, "--in", "B=" + Path("none.npy")}, 1, "none.npy: cannot open"},
       {{"--in", "A=" + a, "--in", "B=" + Npy("h.npy", halves)}, 1, "float16"},
@@ -302,6 +304,49 @@ TEST_F(ToolTest, WithoutCudaItSaysSo) {
   EXPECT_EQ(build.exit_code, 1);
   EXPECT_THAT(build.err, HasSubstr("/nonexistent/libnvrtc.so"));
   EXPECT_EQ(ReadText(bundle), before);
+}
+
+// On a driver that loads code and runs nothing: what the program should have written stays NaN.
+TEST_F(ToolTest, OnADriverThatComputesNothing) {
+  const std::string bundle = AddBundle(), tool = TILERT_TOOL;
+  const std::map<std::string, std::string> fake = {{"TILERT_LIBCUDA", tool.substr(0, tool.rfind('/')) + "/fake_libcuda.so"},
+                                                   {"TILERT_CACHE_DIR", Path("cache")}};
+  const std::vector<std::string> call = {"run",  bundle,  "--random",          "--dim", "N=100", "--device",
+                                         "cuda", "--out", "C=" + Path("c.npy")};
+  const ToolResult run = Tilert(call, fake);
+  if (run.exit_code == 1 && run.err.find("nvrtc") != std::string::npos) GTEST_SKIP() << run.err;
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("C: float32 [100], no finite element, 100 NaN"));
+  EXPECT_TRUE(Exists(Path("c.npy")));
+  const ToolResult list = Tilert({"cache", "list"}, fake);
+  EXPECT_THAT(list.out, AllOf(HasSubstr("  program "), HasSubstr("cache: 2 entries, ")));
+  std::vector<std::string> checked = call;
+  checked.back() = "C=" + Path("checked.npy");
+  checked.push_back("--check");
+  const ToolResult check = Tilert(checked, fake);
+  EXPECT_EQ(check.exit_code, 1);
+  EXPECT_THAT(check.err, HasSubstr("'C' differs from the executor in 100 of 100 elements; worst at [0]: nan instead of "));
+  EXPECT_FALSE(Exists(Path("checked.npy")));
+  const ToolResult bench = Tilert({"bench", bundle, "--random", "--dim", "N=100", "--repeat", "2"}, fake);
+  EXPECT_EQ(bench.exit_code, 0) << bench.err;
+  EXPECT_THAT(bench.out, HasSubstr("0 compiles"));
+  EXPECT_THAT(Tilert({"cache", "clear"}, fake).out, HasSubstr(": freed "));
+  EXPECT_THAT(Tilert({"cache", "list"}, fake).out, HasSubstr("cache: 0 entries, "));
+}
+
+// Cubins for two architectures into the bundle; again, they replace those that are there.
+TEST_F(ToolTest, BuildPutsCubinsIntoTheBundle) {
+  const std::string bundle = AddBundle();
+  const ToolResult build = Tilert({"build", bundle, "--arch", "sm_80,sm_90a", "-o", Path("built.tilert")});
+  if (build.exit_code == 1 && build.err.find("nvrtc") != std::string::npos) GTEST_SKIP() << build.err;
+  ASSERT_EQ(build.exit_code, 0) << build.err;
+  EXPECT_THAT(build.out, HasSubstr("built.tilert: 4 cubins, "));
+  EXPECT_THAT(Tilert({"verify", Path("built.tilert")}).out, EndsWith(": ok, 1 program, 4 cubins\n"));
+  EXPECT_THAT(Tilert({"info", Path("built.tilert")}).out,
+              AllOf(HasSubstr("cubin add for sm_80: "), HasSubstr("cubin add for sm_90a: ")));
+  const std::string bytes = ReadText(Path("built.tilert"));
+  ASSERT_EQ(Tilert({"build", Path("built.tilert"), "--arch", "sm_80,sm_90a"}).exit_code, 0);
+  EXPECT_EQ(ReadText(Path("built.tilert")), bytes);
 }
 
 TEST_F(ToolTest, BenchOnTheCpu) {
