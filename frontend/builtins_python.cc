@@ -160,7 +160,11 @@ Value Enumerate(Evaluator& e, const Args& args) {
   const auto start = args.Has("start") ? e.Int(args["start"], args.RangeOf("start"), "start") : std::optional<int64_t>(0);
   if (!items || !start) return Poison{};
   std::vector<Value> rows;
-  for (size_t i = 0; i < items->size(); ++i) rows.push_back(e.Tuple({*start + static_cast<int64_t>(i), (*items)[i]}));
+  Value number = *start;
+  for (const Value& item : *items) {
+    rows.push_back(e.Tuple({number, item}));
+    number = e.BinaryOperator(ast::BinaryOp::kAdd, number, int64_t{1}, args.range());
+  }
   return e.List(std::move(rows));
 }
 

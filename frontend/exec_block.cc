@@ -182,7 +182,7 @@ std::vector<Value> Interpreter::OpenLoop(const LoopObject& loop, const std::vect
   } else {
     Val begin = Number(loop.begin, {}, ""), end = Number(loop.end, {}, ""), step = Number(loop.step, {}, "");
     const auto* known_step = loop.step.As<int64_t>();
-    const bool descends = known_step && *known_step < 0;
+    const bool descends = known_step && *known_step < 0 && *known_step != INT64_MIN;
     if (descends) {  // counted upwards, since a loop of the program has a positive step
       const auto *first = loop.begin.As<int64_t>(), *last = loop.end.As<int64_t>();
       int64_t distance = 0;

@@ -3,7 +3,6 @@
 
 #include "frontend/builtin_tables.h"
 #include "frontend/evaluator.h"
-#include "ir/numeric.h"
 #include "ir/status_util.h"
 
 namespace tilert::frontend {
