@@ -56,6 +56,11 @@ void TableChecker::Claim(std::string_view what, const std::string& name) {
 
 void TableChecker::CheckNames() {
   CheckName("a program", p_.name);
+  for (const std::string& file : p_.files) {
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+    if (file.size() > 255 || std::any_of(file.begin(), file.end(), is_control))
+      c_.Error("file name ", QuotedText(file), " is not one");
+  }
   for (const Dim& dim : p_.dims) Claim("dim", dim.name);
   for (const Constant& constant : p_.constants) Claim("constant", constant.name);
   for (const ScalarParam& scalar : p_.scalars) {

@@ -68,6 +68,7 @@ std::vector<Case> TableCases() {
   return {
       {"program name", [] { return Changed([](Program& p) { p.name = "no good\n"; }); }},
       {"tensor named by a keyword", [] { return Changed([](Program& p) { p.buffers[0].name = "lambda"; }); }},
+      {"file name with a line break", [] { return Changed([](Program& p) { p.files[0] = "a.py\nint x;"; }); }},
       {"two dims of one name", [] { return Changed([](Program& p) { p.dims[1].name = "M"; }); }},
       {"unbound dim",
        [] {
@@ -248,6 +249,11 @@ std::vector<Case> RegionCases() {
        [] {
          return With([](ProgramBuilder& b, Buf, Buf y, Val bx) { b.Add(Store{y.id(), {b.E(bx)}, b.E(b.Float(1, kF16))}); });
        }},
+  };
+}
+
+std::vector<Case> OperandCases() {
+  return {
       {"step of a loop",
        [] { return With([](ProgramBuilder& b, Buf, Buf, Val) { b.OpenFor(ForKind::kSerial, "i", 8, 0, -1), b.Close(); }); }},
       {"order of a pipeline",
@@ -332,6 +338,11 @@ std::vector<Case> ControlCases() {
        [] {
          return With([](ProgramBuilder& b, Buf, Buf, Val) { b.OpenThreadRegion("tx"), b.Shared("s", kF16, {8}), b.Close(); });
        }},
+  };
+}
+
+std::vector<Case> ThreadCases() {
+  return {
       {"fragment in a thread region",
        [] {
          return With([](ProgramBuilder& b, Buf, Buf y, Val) {
@@ -396,7 +407,8 @@ std::vector<Case> LimitCases() {
 
 TEST(Verifier, Messages) {
   std::string text;
-  for (const auto& cases : {TableCases(), TypeCases(), ScopeCases(), RegionCases(), ControlCases(), LimitCases()}) {
+  for (const auto& cases :
+       {TableCases(), TypeCases(), ScopeCases(), RegionCases(), OperandCases(), ControlCases(), ThreadCases(), LimitCases()}) {
     for (const Case& c : cases) {
       const std::vector<VerifyError> errors = FindErrors(c.make());
       EXPECT_FALSE(errors.empty()) << c.name;
