@@ -227,6 +227,27 @@ ClassGuard ArgPlan::MakeGuard(const ArgClass& arg_class) const {
   return guard;
 }
 
+bool ArgPlan::MayEverSatisfy(const ArgClass& arg_class) const {
+  const ClassGuard guard = MakeGuard(arg_class);
+  for (const ClassGuard::Aligned& aligned : guard.aligned) {
+    const TensorRule& rule = rules_[aligned.tensor];
+    int64_t span = 1;  // of the axes behind, as far as they are fixed
+    for (size_t axis = rule.shape.size(); axis-- > 0;) {
+      const bool is_inner = axis + 1 == rule.shape.size();
+      int64_t stride = span;
+      if (rule.has_strides && !rule.strides[axis].IsConstant()) continue;
+      if (rule.has_strides) stride = rule.strides[axis].Eval({});
+      if (is_inner ? stride != 1
+                   : (static_cast<uint64_t>(stride) * static_cast<uint64_t>(rule.element_bytes) & aligned.mask) != 0)
+        return false;
+      if (rule.has_strides) continue;
+      if (!rule.shape[axis].IsConstant()) break;
+      if (__builtin_mul_overflow(span, std::max<int64_t>(rule.shape[axis].Eval({}), 1), &span)) break;
+    }
+  }
+  return true;
+}
+
 bool ArgPlan::Satisfies(const ClassGuard& guard, const LaunchValues& values) {
   if (values.max_index > guard.max_index) return false;
   for (const ClassGuard::Aligned& aligned : guard.aligned) {

@@ -37,6 +37,8 @@ class ArgPlan {
 
   // What `arg_class` asks of arguments, prepared for Satisfies.
   ClassGuard MakeGuard(const ArgClass& arg_class) const;
+  // False when extents that are fixed already rule `arg_class` out, e.g. by rows of an odd number of bytes.
+  bool MayEverSatisfy(const ArgClass& arg_class) const;
   // True when the arguments are what the guard's class relies on.
   static bool Satisfies(const ClassGuard& guard, const LaunchValues& values);
 

@@ -100,7 +100,8 @@ absl::Status Kernel::Init(const Program& original, const KernelSpec& spec) {
   parts.lowering_build_id = LoweringBuildId();
   parts.nvrtc_version = runtime_->nvrtc().ok() ? (*runtime_->nvrtc())->version_text() : "none";
   parts.flags = CompileFlags(compile);
-  if (!spec.general_only) AddVariant(FastArgClass(program_), parts);
+  if (ArgClass fast = FastArgClass(program_); !spec.general_only && plan_.MayEverSatisfy(fast))
+    AddVariant(std::move(fast), parts);
   AddVariant(GeneralArgClass(program_), parts);
   return absl::OkStatus();
 }
@@ -115,7 +116,7 @@ void Kernel::AddVariant(ArgClass arg_class, CacheKeyParts& parts) {
 }
 
 bool Kernel::is_prepared() const {
-  return std::all_of(variants_.begin(), variants_.end(), [](const auto& variant) { return variant->ready.load() != nullptr; });
+  return std::all_of(variants_.begin(), variants_.end(), [](const auto& variant) { return variant->is_settled(); });
 }
 
 QueryResult Kernel::Query() {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -73,7 +74,9 @@ class Kernel {
     ClassGuard guard;  // of arg_class
     std::string key;
     std::atomic<const Ready*> ready{nullptr};
-    std::unique_ptr<Ready> storage;  // guarded by prepare_mutex_ until `ready` points to it
+    std::atomic<bool> is_refused{false};  // cannot be compiled; the general variant takes its launches
+    std::unique_ptr<Ready> storage;       // guarded by prepare_mutex_ until `ready` points to it
+    bool is_settled() const { return ready.load() != nullptr || is_refused.load(); }
   };
 
   Kernel(std::shared_ptr<Runtime> runtime, Program program, std::vector<int64_t> fixed_dims)
@@ -82,7 +85,9 @@ class Kernel {
   void AddVariant(ArgClass arg_class, CacheKeyParts& parts);
 
   // kernel_prepare.cc
-  absl::StatusOr<CacheEntry> Obtain(const Variant& variant, PrepareMode mode, PrepareStats& stats);
+  std::vector<absl::StatusOr<CacheEntry>> Obtain(const std::vector<Variant*>& variants, PrepareMode mode);
+  std::optional<CacheEntry> FindCompiled(const Variant& variant, PrepareStats& stats) const;
+  absl::StatusOr<CacheEntry> BuildOnce(const Variant& variant, PrepareStats& stats) const;
   absl::StatusOr<CacheEntry> Build(const Variant& variant, PrepareStats& stats) const;
   const PrebuiltCubin* FindPrebuilt(const Variant& variant) const;
   absl::Status Load(Variant& variant, const CacheEntry& entry);

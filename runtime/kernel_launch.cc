@@ -31,7 +31,9 @@ int64_t CountBlocks(const std::vector<DimExpr>& grid, const DimValues& values) {
 }  // namespace
 
 absl::StatusOr<const Kernel::Ready*> Kernel::Choose(const LaunchValues& values, cuda::Stream stream) {
-  const auto fits = [&](const auto& variant) { return ArgPlan::Satisfies(variant->guard, values); };
+  const auto fits = [&](const auto& variant) {
+    return !variant->is_refused.load(std::memory_order_relaxed) && ArgPlan::Satisfies(variant->guard, values);
+  };
   const auto it = std::find_if(variants_.begin(), variants_.end(), fits);
   if (it == variants_.end()) return Internal("'", program_.name, "' has no variant for these arguments");
   if (const Ready* ready = (*it)->ready.load(std::memory_order_acquire)) return ready;
@@ -56,16 +58,10 @@ absl::Status Kernel::LaunchOne(const KernelRecord& record, const ReadyKernel& ke
   for (size_t i = 0; i < kernel.args.size(); ++i) {
     const ArgSource& source = kernel.args[i];
     switch (source.kind) {
-      case KernelArg::Kind::kTensor:
-        slots[i] = reinterpret_cast<uintptr_t>(values.tensors[source.index].data);
-        break;
+      case KernelArg::Kind::kTensor: slots[i] = reinterpret_cast<uintptr_t>(values.tensors[source.index].data); break;
       // The low four bytes are the value too where the kernel wants an int: its class bounds the dims.
-      case KernelArg::Kind::kDim:
-        slots[i] = static_cast<uint64_t>(values.dims[source.index]);
-        break;
-      case KernelArg::Kind::kScalar:
-        slots[i] = EncodeScalar(source.dtype, values.scalars[source.index]);
-        break;
+      case KernelArg::Kind::kDim: slots[i] = static_cast<uint64_t>(values.dims[source.index]); break;
+      case KernelArg::Kind::kScalar: slots[i] = EncodeScalar(source.dtype, values.scalars[source.index]); break;
     }
     params[i] = &slots[i];
   }

@@ -76,18 +76,18 @@ absl::StatusOr<CacheEntry> Kernel::Build(const Variant& variant, PrepareStats& s
   return CacheEntry{Sha256Of(lowered.source), EncodeLaunchRecord(record), std::move(code->code)};
 }
 
-absl::StatusOr<CacheEntry> Kernel::Obtain(const Variant& variant, PrepareMode mode, PrepareStats& stats) {
+std::optional<CacheEntry> Kernel::FindCompiled(const Variant& variant, PrepareStats& stats) const {
   if (const PrebuiltCubin* cubin = FindPrebuilt(variant)) {
     absl::StatusOr<LaunchRecord> record = RecordOf(program_, *cubin);
     if (record.ok()) return CacheEntry{{}, EncodeLaunchRecord(*record), std::string(cubin->code)};
     runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__, std::string(record.status().message()));
   }
-  if (mode == PrepareMode::kCachedOnly) {
-    std::optional<CacheEntry> entry = runtime_->cache().Find(variant.key);
-    if (!entry) return absl::NotFoundError(Cat("'", program_.name, "' is not in the cache and may not be compiled now"));
-    stats.cache_hits = 1;
-    return *std::move(entry);
-  }
+  std::optional<CacheEntry> entry = runtime_->cache().Find(variant.key);
+  if (entry) ++stats.cache_hits;
+  return entry;
+}
+
+absl::StatusOr<CacheEntry> Kernel::BuildOnce(const Variant& variant, PrepareStats& stats) const {
   bool is_built = false;
   absl::Status published;
   absl::StatusOr<CacheEntry> entry = runtime_->cache().FindOrBuild(
@@ -102,6 +102,34 @@ absl::StatusOr<CacheEntry> Kernel::Obtain(const Variant& variant, PrepareMode mo
     runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__, Cat("kernel cache: ", std::string(published.message())));
   }
   return entry;
+}
+
+std::vector<absl::StatusOr<CacheEntry>> Kernel::Obtain(const std::vector<Variant*>& variants, PrepareMode mode) {
+  std::vector<absl::StatusOr<CacheEntry>> entries(variants.size(), absl::UnknownError(""));
+  std::vector<PrepareStats> stats(variants.size());
+  std::vector<std::function<void()>> builds;
+  for (size_t i = 0; i < variants.size(); ++i) {
+    if (std::optional<CacheEntry> entry = FindCompiled(*variants[i], stats[i])) {
+      entries[i] = *std::move(entry);
+    } else if (mode == PrepareMode::kCachedOnly) {
+      entries[i] = absl::NotFoundError(Cat("'", program_.name, "' is not in the cache and may not be compiled now"));
+    } else {
+      builds.push_back([&, i] {
+        try {
+          entries[i] = BuildOnce(*variants[i], stats[i]);
+        } catch (const std::bad_alloc&) {
+          entries[i] = absl::Status(absl::StatusCode::kResourceExhausted, "");  // without a text it needs no memory
+        }
+      });
+    }
+  }
+  runtime_->RunAll(std::move(builds));
+  stats_ = {};
+  for (const PrepareStats& one : stats) {
+    stats_.cache_hits += one.cache_hits, stats_.compiles += one.compiles;
+    stats_.lower_ms += one.lower_ms, stats_.compile_ms += one.compile_ms;
+  }
+  return entries;
 }
 
 absl::StatusOr<Kernel::ReadyKernel> Kernel::MakeReadyKernel(const KernelRecord& record, cuda::Function function) const {
@@ -148,33 +176,24 @@ absl::Status Kernel::Prepare(PrepareMode mode) {
   const std::lock_guard<std::mutex> lock(prepare_mutex_);
   std::vector<Variant*> missing;
   for (const auto& variant : variants_) {
-    if (variant->ready.load() == nullptr) missing.push_back(variant.get());
+    if (!variant->is_settled()) missing.push_back(variant.get());
   }
-  std::vector<absl::StatusOr<CacheEntry>> entries(missing.size(), absl::UnknownError(""));
-  std::vector<PrepareStats> stats(missing.size());
-  std::vector<std::function<void()>> tasks;
-  for (size_t i = 0; i < missing.size(); ++i) {
-    tasks.push_back([&, i] {
-      try {
-        entries[i] = Obtain(*missing[i], mode, stats[i]);
-      } catch (const std::bad_alloc&) {
-        entries[i] = absl::Status(absl::StatusCode::kResourceExhausted, "");  // without a text it needs no memory
-      }
-    });
-  }
-  runtime_->RunAll(std::move(tasks));
-  stats_ = {};
-  for (const PrepareStats& one : stats) {
-    stats_.cache_hits += one.cache_hits, stats_.compiles += one.compiles;
-    stats_.lower_ms += one.lower_ms, stats_.compile_ms += one.compile_ms;
-  }
+  const std::vector<absl::StatusOr<CacheEntry>> entries = Obtain(missing, mode);
   const auto start = Clock::now();
   for (size_t i = 0; i < missing.size(); ++i) {
+    if (mode == PrepareMode::kBlocking && !entries[i].ok() && i + 1 < missing.size() && entries.back().ok()) {
+      // The general variant, which is the last, does this one's work.
+      missing[i]->is_refused.store(true);
+      runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__,
+                    Cat("'", program_.name, "' runs without its fast variant: ", entries[i].status().ToString()));
+      continue;
+    }
     TILERT_RETURN_IF_ERROR(entries[i].status());
     absl::Status loaded = Load(*missing[i], *entries[i]);
-    if (absl::IsDataLoss(loaded)) {
+    if (absl::IsDataLoss(loaded) && mode == PrepareMode::kBlocking) {
       // Whole but meaningless: an entry of a library that shares our version and not our code. Replace it.
-      TILERT_ASSIGN_OR_RETURN(const CacheEntry built, Build(*missing[i], stats[i]));
+      PrepareStats stats;
+      TILERT_ASSIGN_OR_RETURN(const CacheEntry built, Build(*missing[i], stats));
       (void)runtime_->cache().Publish(missing[i]->key, built);
       loaded = Load(*missing[i], built);
     }

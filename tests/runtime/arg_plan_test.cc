@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 
 #include "absl/strings/match.h"
@@ -255,6 +256,26 @@ TEST(ArgPlan, FixedDimsAreChecked) {
   EXPECT_EQ(bind(4, 5).code(), absl::StatusCode::kInvalidArgument) << bind(4, 5);
 }
 
+TEST(ArgPlan, FixedExtentsCanRuleTheFastClassOut) {
+  const auto may = [](std::map<std::string, int64_t> dims) {
+    ProgramBuilder b("matrix");
+    const Val m = b.Dim("M"), n = b.Dim("N");
+    b.Tensor("X", DType::kFloat16, {m, n}, Access::kOut);
+    b.OpenLaunch("main", {m}, Val(32));
+    b.Close();
+    const Program program = Specialize(b.Build().value(), {}, dims).value();
+    ArgClass fast;
+    fast.alignment = {16};
+    return ArgPlan::Make(program).value().MayEverSatisfy(fast);
+  };
+  EXPECT_TRUE(may({}));
+  EXPECT_TRUE(may({{"M", 3}}));
+  EXPECT_TRUE(may({{"N", 4096}}));
+  EXPECT_TRUE(may({{"M", 3}, {"N", 8}}));
+  EXPECT_FALSE(may({{"N", 4097}}));
+  EXPECT_FALSE(may({{"N", 4}}));
+}
+
 // The plan and BindArgs accept the same arguments and bind the same dims, whatever is done to them.
 TEST_F(ArgPlanTest, AgreesWithBindArgs) {
   std::mt19937_64 random(7);
@@ -267,18 +288,10 @@ TEST_F(ArgPlanTest, AgreesWithBindArgs) {
     for (uint64_t spoils = pick(3); spoils > 0; --spoils) {
       const size_t t = pick(4);
       switch (pick(4)) {
-        case 0:
-          args.shapes[t][pick(args.shapes[t].size())] = kOdd[pick(std::size(kOdd))];
-          break;
-        case 1:
-          args.strides[t].assign(args.shapes[t].size(), kOdd[pick(std::size(kOdd))]);
-          break;
-        case 2:
-          args.offsets[t] += pick(8);
-          break;
-        case 3:
-          args.scalars[1] = ScalarArg::Int(kOdd[pick(std::size(kOdd))], pick(2) ? DType::kInt64 : DType::kInt32);
-          break;
+        case 0: args.shapes[t][pick(args.shapes[t].size())] = kOdd[pick(std::size(kOdd))]; break;
+        case 1: args.strides[t].assign(args.shapes[t].size(), kOdd[pick(std::size(kOdd))]); break;
+        case 2: args.offsets[t] += pick(8); break;
+        case 3: args.scalars[1] = ScalarArg::Int(kOdd[pick(std::size(kOdd))], pick(2) ? DType::kInt64 : DType::kInt32); break;
       }
     }
     BoundArgs bound;
