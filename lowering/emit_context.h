@@ -42,7 +42,8 @@ struct EmitContext {
   std::string replica_zero;  // in an Elementwise: condition for memory writes; empty: always true
   // Elementwise, in its loop over a pair: stores to these register buffers go to the given place and are packed after it.
   absl::flat_hash_map<BufferId, std::string> deferred;
-  absl::Status status;  // the first error
+  std::string last_location;  // of the last comment
+  absl::Status status;        // the first error
 
   const kir::Buffer& buffer(BufferId id) const { return kernel.buffers[id]; }
   const ExprNode& node(Expr e) const { return kernel.exprs[e]; }

@@ -201,8 +201,10 @@ void EmitOne(EmitContext& c, const kir::Stmt& stmt) {
   const SourceLoc& loc = stmt.loc;
   std::string where;
   if (loc.line != 0) where = Cat(loc.file < c.kernel.files.size() ? c.kernel.files[loc.file] : "line", ":", loc.line);
-  if (!c.in_elementwise && !(what.empty() && where.empty())) {
+  // A comment that would only repeat where the last one was is left out.
+  if (!c.in_elementwise && !(what.empty() && (where.empty() || where == c.last_location))) {
     c.out.Line(CommentText(Cat("// ", where, where.empty() || what.empty() ? "" : ": ", what)));
+    c.last_location = where;
   }
   std::visit([&c](const auto& op) { Emit(c, op); }, stmt.op);
 }
