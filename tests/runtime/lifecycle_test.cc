@@ -74,7 +74,18 @@ void Release(const tilert_api* api, const Objects& objects) {
   api->runtime_release(objects.runtime);
 }
 
+#if defined(__has_feature)
+#define TILERT_HAS_FEATURE(name) __has_feature(name)
+#else
+#define TILERT_HAS_FEATURE(name) 0
+#endif
+
+// 0 under sanitizers, which keep freed memory.
 int64_t ResidentKilobytes() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || TILERT_HAS_FEATURE(address_sanitizer) || \
+    TILERT_HAS_FEATURE(thread_sanitizer)
+  return 0;
+#endif
   std::ifstream statm("/proc/self/statm");
   int64_t total = 0, resident = 0;
   statm >> total >> resident;
