@@ -69,6 +69,8 @@ Pending Union(const Pending& a, const Pending& b) {
   return all;
 }
 
+constexpr int64_t kManyTrips = INT64_MAX;
+
 class BarrierPlacer {
  public:
   explicit BarrierPlacer(kir::Kernel& kernel) : k_(kernel) {}
@@ -139,18 +141,26 @@ class BarrierPlacer {
         Process(branch->else_body, other);
         pending = Union(pending, other);
       } else if (auto* loop = std::get_if<kir::For>(&block[i].op)) {
-        Loop(loop->body, loop->var, uses, pending);
+        Loop(loop->body, loop->var, Trips(*loop), uses, pending);
       } else if (auto* loop = std::get_if<kir::While>(&block[i].op)) {
-        Loop(loop->body, kNoId, uses, pending);
+        Loop(loop->body, kNoId, kUnknownTrips, uses, pending);
       }
     }
   }
 
-  // Until what is pending at the head of the loop, from before it and from around it, no longer grows.
-  void Loop(kir::Block& body, VarId var, const std::vector<Use>& header, Pending& pending) {
+  static constexpr int64_t kUnknownTrips = -1;
+  int64_t Trips(const kir::For& loop) const {
+    int64_t begin = 0, end = 0, step = 0;
+    const bool known = k_.exprs.AsInt(loop.begin, &begin) && k_.exprs.AsInt(loop.end, &end) && k_.exprs.AsInt(loop.step, &step);
+    return known && step > 0 && end > begin ? (end - begin + step - 1) / step : kUnknownTrips;
+  }
+
+  // Until what is pending at the head of the loop, from before it and from around it, no longer grows. Each round stands for one
+  // iteration more: a loop of `trips` iterations needs no more rounds than that.
+  void Loop(kir::Block& body, VarId var, int64_t trips, const std::vector<Use>& header, Pending& pending) {
     Pending head = pending, end;
     exits_.emplace_back();
-    for (;;) {
+    for (int64_t round = 1;; ++round) {
       end = head;
       continues_.emplace_back();
       Process(body, end);
@@ -171,7 +181,7 @@ class BarrierPlacer {
         }
       }
       const Pending next = Union(head, around);
-      if (next == head) break;
+      if (next == head || round == trips) break;
       head = next;
     }
     pending = Union(Union(pending, end), exits_.back());
