@@ -104,8 +104,10 @@ class StandardKernel : public testing::TestWithParam<SpecLine> {
   }
   void Attention(Comparison& c) {
     const int64_t d = std::get<int64_t>(spec.settings.at("head_dim"));
+    size_t number = 0;
     for (const auto& [q, kv] :
          std::vector<std::pair<int64_t, int64_t>>{{0, 5}, {1, 1}, {5, 0}, {63, 65}, {64, 64}, {129, 127}, {1, 200}, {67, 131}}) {
+      if (number++ % 2 != 0 && type != DType::kFloat16) continue;  // half of them, to save time
       Agrees(c, {{1, q, 2, d}, {1, kv, 1, d}, {1, kv, 1, d}, {1, q, 2, d}}, 2,
              {TwoRoundings(type), 0, type == DType::kBFloat16 ? 0x1p-7 : 0x1p-10});
       if (HasFatalFailure()) return;
