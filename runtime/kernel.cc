@@ -90,8 +90,6 @@ absl::Status Kernel::Init(const Program& original, const KernelSpec& spec) {
   digest_ = ProgramDigest(original);
   constants_ = ChosenConstants(program_);
   dims_ = spec.dims;
-  CompileOptions compile;
-  compile.arch = runtime_->target().arch;
   CacheKeyParts parts;
   parts.program_digest = digest_;
   parts.constants = constants_;
@@ -99,14 +97,22 @@ absl::Status Kernel::Init(const Program& original, const KernelSpec& spec) {
   parts.target = runtime_->target();
   parts.lowering_build_id = LoweringBuildId();
   parts.nvrtc_version = runtime_->nvrtc().ok() ? (*runtime_->nvrtc())->version_text() : "none";
-  parts.flags = CompileFlags(compile);
   if (ArgClass fast = FastArgClass(program_); !spec.general_only && plan_.MayEverSatisfy(fast))
     AddVariant(std::move(fast), parts);
   AddVariant(GeneralArgClass(program_), parts);
   return absl::OkStatus();
 }
 
+CompileOptions Kernel::OptionsFor(const ArgClass& arg_class) const {
+  constexpr int kFirstWithQuick = 13000;
+  CompileOptions options;
+  options.arch = runtime_->target().arch;
+  options.quick = arg_class == GeneralArgClass(program_) && runtime_->nvrtc().ok() && (*runtime_->nvrtc())->version() >= kFirstWithQuick;
+  return options;
+}
+
 void Kernel::AddVariant(ArgClass arg_class, CacheKeyParts& parts) {
+  parts.flags = CompileFlags(OptionsFor(arg_class));
   parts.arg_class = arg_class;
   auto variant = std::make_unique<Variant>();
   variant->arg_class = std::move(arg_class);

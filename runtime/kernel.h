@@ -17,6 +17,7 @@
 #include "runtime/kernel_spec.h"
 #include "runtime/launch_record.h"
 #include "runtime/module.h"
+#include "runtime/nvrtc_compile.h"
 #include "runtime/opened_bundle.h"
 #include "runtime/runtime.h"
 
@@ -83,6 +84,8 @@ class Kernel {
       : runtime_(std::move(runtime)), program_(std::move(program)), fixed_dims_(std::move(fixed_dims)) {}
   absl::Status Init(const Program& original, const KernelSpec& spec);
   void AddVariant(ArgClass arg_class, CacheKeyParts& parts);
+  // The general class has the longer code and the rarer calls: it is compiled quickly, so that it does not hold up a cold load.
+  CompileOptions OptionsFor(const ArgClass& arg_class) const;
 
   // kernel_prepare.cc
   std::vector<absl::StatusOr<CacheEntry>> Obtain(const std::vector<Variant*>& variants, PrepareMode mode);

@@ -62,8 +62,7 @@ absl::StatusOr<CacheEntry> Kernel::Build(const Variant& variant, PrepareStats& s
   TILERT_ASSIGN_OR_RETURN(const Lowered lowered, Lower(program_, variant.arg_class, runtime_->target()));
   TILERT_ASSIGN_OR_RETURN(const LaunchRecord record, MakeLaunchRecord(program_, lowered));
   stats.lower_ms = MillisecondsSince(start);
-  CompileOptions options;
-  options.arch = runtime_->target().arch;
+  CompileOptions options = OptionsFor(variant.arg_class);
   options.deadline = runtime_->options().compile_deadline;
   absl::StatusOr<CompiledCode> code = Compile(**runtime_->nvrtc(), program_.name + ".cu", lowered.source, options);
   if (!code.ok()) {

@@ -131,6 +131,7 @@ absl::Status ReadCode(const Nvrtc& nvrtc, NvrtcProgram program, CompiledCode& ou
 
 std::vector<std::string> CompileFlags(const CompileOptions& options) {
   std::vector<std::string> flags = {absl::StrCat("-arch=", options.arch), "--std=c++17", "-default-device"};
+  if (options.quick) flags.push_back("--Ofast-compile=min");
   flags.insert(flags.end(), options.extra_flags.begin(), options.extra_flags.end());
   return flags;
 }

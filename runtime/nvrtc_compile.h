@@ -14,6 +14,7 @@ struct CompileOptions {
   std::string arch;  // "sm_80", "sm_89", "sm_90a", … → cubin; "compute_120" → PTX, for GPUs newer than NVRTC knows
   std::vector<std::string> name_expressions;  // kernels whose lowered names are wanted; extern "C" kernels need none
   std::vector<std::string> extra_flags;       // appended as they are; part of cache keys
+  bool quick = false;    // a quarter less compile time for slower code (NVRTC 13 or newer); never for code with wgmma
   bool no_cache = false;                      // do not use NVRTC's own disk cache: for timing
   // Asks NVRTC to stop after this long. NVRTC reacts only between its phases, so it is a bound on intent, not on time.
   std::chrono::milliseconds deadline{0};  // 0: none
