@@ -196,7 +196,8 @@ absl::Status PlanBuilder::EmitStmt(const Stmt& stmt) {
           [&](const Store& op) { return EmitVarStore(op); },
           [&](const Atomic&) { return Internal("atomic left after desugaring"); },
           [&](const AtomicTile&) { return Internal("tile atomic left after desugaring"); },
-          [&](const Annotate& op) {
+          [&](const Annotate& op) -> absl::Status {
+            if (op.kind == AnnotationKind::kSafeValue) return Unsupported(stmt, "annotate_safe_value");
             int64_t panel = 0;
             if (op.kind == AnnotationKind::kUseSwizzle && !op.args.empty() && s_.E().AsInt(op.args[0], &panel)) {
               k_.raster_panel = static_cast<int>(panel);

@@ -90,10 +90,23 @@ class Desugar {
     return s_.Whole(copy);
   }
 
+  // The type in which a reduction computes: float32 for narrow floats, the result's type for integers.
+  DType WorkType(const Reduce& reduce) const {
+    const DType from = s_.buffer(reduce.src.buffer).dtype, to = s_.buffer(reduce.dst.buffer).dtype;
+    if (IsFloat(from)) return DTypeBits(from) < 32 ? DType::kFloat32 : from;
+    return IsInteger(to) ? to : from;
+  }
+
   absl::Status FragmentReduce(Reduce reduce, const SourceLoc& loc, Block& out) {
     const bool ready = s_.scope(reduce.src.buffer) == Scope::kFragment && s_.IsWhole(reduce.src);
     if (!ready) {
       TILERT_ASSIGN_OR_RETURN(reduce.src, CopyInto(reduce.src, Scope::kFragment, loc, out));
+    }
+    const BufferId wide = s_.NewBuffer(s_.buffer(reduce.src.buffer).name + "_wide", WorkType(reduce), Scope::kFragment, s_.Shape(reduce.src.buffer));
+    if (s_.buffer(wide).dtype != s_.buffer(reduce.src.buffer).dtype) {
+      out.push_back({Alloc{wide}, loc});
+      out.push_back({Copy{reduce.src, s_.Whole(wide)}, loc});
+      reduce.src = s_.Whole(wide);
     }
     if (s_.scope(reduce.dst.buffer) == Scope::kFragment && s_.IsWhole(reduce.dst)) {
       out.push_back({std::move(reduce), loc});

@@ -103,6 +103,7 @@ absl::Status Kernel::Init(const Program& original, const KernelSpec& spec) {
   return absl::OkStatus();
 }
 
+// The general class has the longer code and the rarer calls: it is compiled quickly, so that it does not hold up a cold load.
 CompileOptions Kernel::OptionsFor(const ArgClass& arg_class) const {
   constexpr int kFirstWithQuick = 13000;
   CompileOptions options;

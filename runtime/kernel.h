@@ -84,7 +84,6 @@ class Kernel {
       : runtime_(std::move(runtime)), program_(std::move(program)), fixed_dims_(std::move(fixed_dims)) {}
   absl::Status Init(const Program& original, const KernelSpec& spec);
   void AddVariant(ArgClass arg_class, CacheKeyParts& parts);
-  // The general class has the longer code and the rarer calls: it is compiled quickly, so that it does not hold up a cold load.
   CompileOptions OptionsFor(const ArgClass& arg_class) const;
 
   // kernel_prepare.cc
