@@ -50,6 +50,7 @@ void Sha256::Block(const uint8_t* block) {
 }
 
 void Sha256::Update(const void* data, size_t size) {
+  if (size == 0) return;  // data may be null
   const auto* bytes = static_cast<const uint8_t*>(data);
   size_t used = length_ % 64;
   length_ += size;
