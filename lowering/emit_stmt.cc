@@ -206,7 +206,7 @@ void EmitOne(EmitContext& c, const kir::Stmt& stmt) {
     c.out.Line(CommentText(Cat("// ", where, where.empty() || what.empty() ? "" : ": ", what)));
     c.last_location = where;
   }
-  std::visit([&c](const auto& op) { Emit(c, op); }, stmt.op);
+  std::visit([&c](const auto& op) { if constexpr (requires { Emit(c, op); }) Emit(c, op); }, stmt.op);
 }
 
 }  // namespace
@@ -297,6 +297,7 @@ std::string Describe(const EmitContext& c, const kir::StmtOp& op) {
                         [](const kir::BarSync&) { return std::string(); },
                         [](const kir::Print&) { return std::string(); },
                         [](const kir::Assert&) { return std::string(); },
+                        [](const auto&) { return std::string(); },
                     },
                     op);
 }

@@ -14,75 +14,84 @@ std::vector<BlockPtr> Children(AnyStmt& stmt) {
   return std::visit(
       [](auto& op) -> std::vector<BlockPtr> {
         using Op = std::remove_cvref_t<decltype(op)>;
-        if constexpr (std::is_same_v<Op, If>) {
-          return {&op.then_body, &op.else_body};
-        } else if constexpr (requires { op.body; }) {
-          return {&op.body};
-        } else {
-          return {};
+        std::vector<BlockPtr> blocks;
+        if constexpr (std::is_same_v<Op, If>) blocks = {&op.then_body, &op.else_body};
+        if constexpr (requires { op.body; }) blocks = {&op.body};
+        if constexpr (std::is_same_v<Op, Roles>) {
+          for (auto& role : op.roles) blocks.push_back(&role.body);
         }
+        return blocks;
       },
       stmt.op);
 }
 
-template <typename Exprs, typename Visit>
-void VisitAll(Exprs& exprs, const Visit& visit) {
-  for (auto& e : exprs) visit(e);
-}
+// Visits the expressions an operand holds, whatever kind of operand it is.
+template <typename Visit>
+class ExprVisitor {
+ public:
+  explicit ExprVisitor(const Visit& visit) : visit_(visit) {}
+  template <typename E> requires std::is_same_v<std::remove_const_t<E>, Expr>
+  void operator()(E& e) const { if (e) visit_(e); }
+  template <typename Access> requires requires(Access& a) { a.start; }
+  void operator()(Access& access) const { Each(access.start); }
+  template <typename Exprs> requires std::is_same_v<std::remove_const_t<Exprs>, std::vector<Expr>>
+  void operator()(Exprs& exprs) const { Each(exprs); }
+  template <typename List> requires std::is_same_v<std::remove_const_t<List>, std::vector<Retired>>
+  void operator()(List& retires) const { for (auto& r : retires) (*this)(r.version); }
+
+ private:
+  template <typename List>
+  void Each(List& list) const { for (auto& e : list) visit_(e); }
+  const Visit& visit_;
+};
+
+// Ops without expressions of their own. A new op must be put here or given a line in VisitExprs.
+template <typename Op>
+constexpr bool kNoExprs = false;
+template <> constexpr bool kNoExprs<Declare> = true;
+template <> constexpr bool kNoExprs<Break> = true;
+template <> constexpr bool kNoExprs<Continue> = true;
+template <> constexpr bool kNoExprs<Elementwise> = true;
+template <> constexpr bool kNoExprs<CpAsyncCommit> = true;
+template <> constexpr bool kNoExprs<LaneReduce> = true;
+template <> constexpr bool kNoExprs<Mma> = true;
+template <> constexpr bool kNoExprs<BarSync> = true;
+template <> constexpr bool kNoExprs<Roles> = true;
+template <> constexpr bool kNoExprs<ForTiles> = true;
+template <> constexpr bool kNoExprs<WgmmaFence> = true;
+template <> constexpr bool kNoExprs<WgmmaCommit> = true;
+template <> constexpr bool kNoExprs<StoreCommit> = true;
+template <> constexpr bool kNoExprs<ProxyFence> = true;
+template <> constexpr bool kNoExprs<Acquire> = true;
+template <> constexpr bool kNoExprs<ExpectTx> = true;
+template <> constexpr bool kNoExprs<Release> = true;
+template <> constexpr bool kNoExprs<OrderWait> = true;
+template <> constexpr bool kNoExprs<OrderPass> = true;
 
 // The visitor of ForEachExpr; `visit` takes Expr& or const Expr&.
 template <typename AnyStmt, typename Visit>
 void VisitExprs(AnyStmt& stmt, const Visit& visit) {
-  const auto maybe = [&visit](auto& e) {
-    if (e) visit(e);
-  };
+  const ExprVisitor v(visit);
   std::visit(Overloaded{
-                 [](auto& op) {
-    using Op = std::remove_cvref_t<decltype(op)>;
-    static_assert(std::is_same_v<Op, Declare> || std::is_same_v<Op, Break> || std::is_same_v<Op, Continue> ||
-                      std::is_same_v<Op, Elementwise> || std::is_same_v<Op, CpAsyncCommit> || std::is_same_v<Op, LaneReduce> ||
-                      std::is_same_v<Op, Mma> || std::is_same_v<Op, BarSync>,
-                  "a statement with expressions needs its own case");
-                 },
-                 [&](auto& op) requires requires { op.begin;
-}
-{
-  maybe(op.begin);
-  maybe(op.end);
-  maybe(op.step);
-}
-, [&](auto& op) requires requires { op.cond; }
-{ maybe(op.cond); }
-, [&](auto& op) requires(
-      requires { op.value; } && !requires { op.indices; }) {
-  maybe(op.value);
-}
-, [&](auto& op) requires requires { op.indices; }
-{
-  VisitAll(op.indices, visit);
-  maybe(op.value);
-}
-, [&](auto& op) requires requires { op.dst.start; }
-{
-  VisitAll(op.dst.start, visit);
-  VisitAll(op.src.start, visit);
-  maybe(op.fill);
-}
-, [&](auto& op) requires requires { op.retires; }
-{
-  for (auto& r : op.retires) maybe(r.version);
-}
-, [&](auto& op) requires requires { op.args; }
-{ VisitAll(op.args, visit); }
-,
-}  // namespace
-,
+                 [&](auto& op) requires requires { op.begin; } { v(op.begin), v(op.end), v(op.step); },
+                 [&](auto& op) requires requires { op.cond; } { v(op.cond); },
+                 [&](auto& op) requires(requires { op.value; } && !requires { op.indices; }) { v(op.value); },
+                 [&](auto& op) requires requires { op.indices; } { v(op.indices), v(op.value); },
+                 [&](auto& op) requires requires { op.fill, op.dst.start; } { v(op.dst), v(op.src), v(op.fill); },
+                 [&](auto& op) requires requires { op.retires; } { v(op.retires); },
+                 [&](auto& op) requires requires { op.args; } { v(op.args); },
+                 [&](auto& op) requires requires { op.zero, op.a.start; } { v(op.a), v(op.b), v(op.zero); },
+                 [&](auto& op) requires(requires { op.coords; } && !requires { op.version; }) { v(op.coords); },
+                 [&](auto& op) requires requires { op.coords, op.version; } { v(op.version), v(op.coords); },
+                 [&](auto& op) requires requires { op.count; } { v(op.count); },
+                 [](auto& op) requires kNoExprs<std::remove_cvref_t<decltype(op)>> {},
+             },
              stmt.op);
-}  // namespace tilert::kir
+}
 
 void AddUse(const SharedUse& use, std::vector<SharedUse>* uses) {
   for (SharedUse& u : *uses) {
-    if (u.buffer == use.buffer && u.version == use.version && u.async == use.async) {
+    if (u.buffer == use.buffer && u.version == use.version && u.async == use.async && u.proxy == use.proxy) {
       u.write = u.write || use.write;
       return;
     }
@@ -106,6 +115,14 @@ void AddUses(const Kernel& kernel, const Stmt& stmt, std::vector<SharedUse>* use
     if (is_shared(copy->src.buffer)) AddUse({copy->src.buffer, copy->src.start[0], false, false}, uses);
     if (is_shared(copy->dst.buffer))
       AddUse({copy->dst.buffer, copy->dst.start[0], true, copy->method == CopyMethod::kCpAsync}, uses);
+  } else if (const auto* gemm = std::get_if<Wgmma>(&stmt.op)) {
+    for (const TileAccess* operand : {&gemm->a, &gemm->b}) {
+      if (is_shared(operand->buffer)) AddUse({operand->buffer, operand->start[0], false, true, true}, uses);
+    }
+  } else if (const auto* load = std::get_if<TmaLoad>(&stmt.op)) {
+    AddUse({load->dst, {}, true, true, true}, uses);
+  } else if (const auto* store = std::get_if<TmaStore>(&stmt.op)) {
+    AddUse({store->src, store->version, false, true, true}, uses);
   }
   for (const Block* block : ChildBlocks(stmt)) {
     for (const Stmt& child : *block) AddUses(kernel, child, uses);
@@ -119,6 +136,20 @@ std::vector<const Block*> ChildBlocks(const Stmt& stmt) { return Children<const 
 
 void ForEachExpr(Stmt& stmt, const std::function<void(Expr&)>& visit) { VisitExprs(stmt, visit); }
 void ForEachExpr(const Stmt& stmt, const std::function<void(Expr)>& visit) { VisitExprs(stmt, visit); }
+
+bool IsPersistent(const Kernel& kernel) {
+  const auto walks = [](const Block& block) {
+    return std::any_of(block.begin(), block.end(), [](const Stmt& stmt) { return std::holds_alternative<ForTiles>(stmt.op); });
+  };
+  for (const Stmt& stmt : kernel.body) {
+    if (std::holds_alternative<ForTiles>(stmt.op)) return true;
+    if (!std::holds_alternative<Roles>(stmt.op)) continue;
+    for (const Block* body : ChildBlocks(stmt)) {
+      if (walks(*body)) return true;
+    }
+  }
+  return false;
+}
 
 size_t SubscriptCount(const Buffer& buffer) {
   switch (buffer.space) {

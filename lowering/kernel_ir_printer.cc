@@ -70,7 +70,7 @@ class Printer {
   void Nested(const Block& block) {
     ++indent_;
     for (const Stmt& stmt : block) {
-      std::visit([this](const auto& op) { Print(op); }, stmt.op);
+      std::visit([this](const auto& op) { if constexpr (requires { this->Print(op); }) Print(op); }, stmt.op);
     }
     --indent_;
   }

@@ -11,7 +11,10 @@ constexpr int64_t kSharedAlignment = 128;
 
 constexpr const char* kOpNames[] = {"declare",       "for",         "while", "if",      "break", "continue",
                                     "let",           "elementwise", "store", "atomic",  "copy",  "cp.async.commit",
-                                    "cp.async.wait", "lane_reduce", "mma",   "barrier", "print", "assert"};
+                                    "cp.async.wait", "lane_reduce", "mma",   "barrier", "print", "assert",
+                                    "roles",         "for_tiles",   "wgmma", "wgmma.fence", "wgmma.commit", "wgmma.wait",
+                                    "tma.load",      "tma.store",   "tma.store.commit", "tma.store.wait", "proxy_fence", "acquire",
+                                    "expect_tx",     "release",     "advance", "order.wait", "order.pass"};
 static_assert(std::size(kOpNames) == std::variant_size_v<StmtOp>);
 
 bool IsCIdentifier(const std::string& text) {
@@ -129,7 +132,7 @@ void KernelVerifier::Statement(const Stmt& stmt, const std::string& path) {
         } else if constexpr (std::is_same_v<Op, Assert>) {
           Cond(op.cond);
         } else if constexpr (!std::is_same_v<Op, CpAsyncCommit> && !std::is_same_v<Op, BarSync>) {
-          Check(op);
+          if constexpr (requires { this->Check(op); }) Check(op);
         }
       },
       stmt.op);

@@ -88,6 +88,12 @@ FragmentLayout MmaAccumulatorLayout(int64_t m, int64_t n, WarpGrid grid);
 FragmentLayout MmaOperandALayout(int64_t m, int64_t k, WarpGrid grid);
 FragmentLayout MmaOperandBLayout(int64_t n, int64_t k, WarpGrid grid);
 
+// Fragments of wgmma.m64nNk16 over a grid of warpgroups (4 warps each; warpgroup = gm + grid.m·gn), as lowering/kernel_ir.h's Wgmma wants them. PTX ISA, "Register Fragments
+// and Shared Memory Matrix Layouts" of wgmma. m a multiple of 64·grid.m, n of 8·grid.n, k of the instruction's K (32 bytes).
+// Register order: accumulator [m block][n / 8][4], A [m block][k step][16 bytes], in elements.
+FragmentLayout WgmmaAccumulatorLayout(int64_t m, int64_t n, WarpGrid warpgroups);
+FragmentLayout WgmmaOperandALayout(int64_t m, int64_t k, WarpGrid warpgroups, int element_bytes = 2);
+
 // Consecutive registers (a power of two, at most `limit`) that hold consecutive elements of the last dimension, starting on a
 // multiple of that width: how wide a vector access of this layout may be.
 int64_t ContiguousRegs(const FragmentLayout& layout, int64_t limit);

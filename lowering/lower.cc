@@ -105,6 +105,12 @@ LoweredKernel LaunchRecord(const Program& program, size_t index, const kir::Kern
   record.threads = static_cast<uint32_t>(kernel.warps * kLanes);
   record.shared_bytes = static_cast<uint64_t>(kernel.shared_bytes);
   record.cooperative = program.launches[index].cooperative;
+  record.persistent = kir::IsPersistent(kernel);
+  record.blocks_per_sm = static_cast<uint32_t>(kernel.min_blocks_per_sm);
+  for (const kir::TensorMap& map : kernel.tensor_maps) {
+    const kir::Buffer& buffer = kernel.buffers[map.buffer];
+    record.maps.push_back({buffer.program_buffer, buffer.dtype, map.box, map.swizzle});
+  }
   return record;
 }
 
@@ -179,6 +185,7 @@ std::vector<KernelArg> KernelArgs(const kir::Kernel& kernel) {
   for (const kir::Buffer& buffer : kernel.buffers) {
     if (buffer.space == kir::Space::kGlobal) args.push_back({KernelArg::Kind::kTensor, buffer.program_buffer, 8});
   }
+  for (uint32_t m = 0; m < kernel.tensor_maps.size(); ++m) args.push_back({KernelArg::Kind::kTensorMap, m, 128});
   for (uint32_t d = 0; d < kernel.dims.size(); ++d) args.push_back({KernelArg::Kind::kDim, d, kernel.index32 ? 4u : 8u});
   for (uint32_t i = 0; i < kernel.scalars.size(); ++i) {
     args.push_back({KernelArg::Kind::kScalar, i, static_cast<uint32_t>(DTypeBytes(kernel.scalars[i].dtype))});

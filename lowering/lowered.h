@@ -28,19 +28,31 @@ ArgClass FastArgClass(const Program& program);
 
 // One kernel parameter, in order.
 struct KernelArg {
-  enum class Kind : uint8_t { kTensor, kDim, kScalar };
+  enum class Kind : uint8_t { kTensor, kDim, kScalar, kTensorMap };
   Kind kind = Kind::kTensor;
-  uint32_t index = 0;  // BufferId, dim or scalar index of the program
-  uint32_t bytes = 8;  // 8 for pointers and for dims (4 for dims with index32); the scalar's size
+  uint32_t index = 0;  // BufferId, dim or scalar index of the program; kTensorMap: index of LoweredKernel::maps
+  uint32_t bytes = 8;  // 8 for pointers and for dims (4 for dims with index32); the scalar's size; 128 for a tensor map (aligned to 64)
 };
 
-// The parameters of the kernel emitted from `kernel`: its global buffers in order, then all dims, then all scalars.
+// What the host encodes into a CUtensorMap at launch (cuTensorMapEncodeTiled): dims and strides are those of the tensor argument.
+struct LoweredTensorMap {
+  BufferId buffer = kNoId;   // of the program, scope kGlobal, rank 1 to 5, last stride 1
+  DType dtype = DType::kInvalid;
+  std::vector<int64_t> box;  // elements, one a tensor dim in the tensor's order (the last is contiguous); at most 256 each
+  int swizzle = 0;           // bytes: 0 (none), 32, 64, 128
+  bool operator==(const LoweredTensorMap&) const = default;
+};
+
+// The parameters of the kernel emitted from `kernel`: its global buffers in order, then its tensor maps, then all dims, then all scalars.
 std::vector<KernelArg> KernelArgs(const kir::Kernel& kernel);
 
 struct LoweredKernel {
   std::string symbol;            // extern "C" name
   std::vector<KernelArg> args;
   std::vector<Expr> grid;        // in the arena of the specialised program; the launch is one-dimensional: Π grid blocks
+  bool persistent = false;       // the blocks walk over the tiles: launch no more than fit on the GPU at once (SMs · blocks_per_sm)
+  uint32_t blocks_per_sm = 1;
+  std::vector<LoweredTensorMap> maps;
   uint32_t threads = 0;
   uint64_t shared_bytes = 0;     // dynamic
   bool cooperative = false;

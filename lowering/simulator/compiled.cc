@@ -144,7 +144,10 @@ absl::StatusOr<CBlock> Compiler::Body(const kir::Block& block, const std::string
 std::string_view StatementName(const kir::StmtOp& op) {
   static constexpr std::string_view kNames[] = {"Declare",     "For",         "While", "If",      "Break", "Continue",
                                                 "Let",         "Elementwise", "Store", "Atomic",  "Copy",  "CpAsyncCommit",
-                                                "CpAsyncWait", "LaneReduce",  "Mma",   "BarSync", "Print", "Assert"};
+                                                "CpAsyncWait", "LaneReduce",  "Mma",   "BarSync", "Print", "Assert",
+                                    "roles",         "for_tiles",   "wgmma", "wgmma.fence", "wgmma.commit", "wgmma.wait",
+                                    "tma.load",      "tma.store",   "tma.store.commit", "tma.store.wait", "proxy_fence", "acquire",
+                                    "expect_tx",     "release",     "advance", "order.wait", "order.pass"};
   static_assert(std::size(kNames) == std::variant_size_v<kir::StmtOp>);
   return kNames[op.index()];
 }
@@ -240,6 +243,7 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, c
       [&](const kir::Assert& s) -> Result {
         return Point(CAssert{exprs_.Compile(s.cond), s.message}, number);
       },
+      [&](const auto&) -> Result { return Internal("not simulated yet"); },
   };
   return std::visit(visitor, stmt.op);
 }

@@ -1,0 +1,45 @@
+// The statements of KernelIr that start, count and wait for asynchronous work of the Hopper family: wgmma, TMA, rings of mbarriers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+#include "lowering/kernel_tables.h"
+
+namespace tilert::kir {
+
+// acc[m, n] = (zero ? 0 : acc[m, n]) + Σ_k a[m, k]·b[n, k] on the warpgroups of the role, asynchronously (PTX ISA "wgmma.mma_async"): operands may be read
+// and acc written at any time until the WgmmaWait that retires the group it is committed to. Warpgroup g of the role takes rows block g % grid.m of M and
+// block g / grid.m of N. acc: registers in WgmmaAccumulatorLayout(m, n, grid), or with its two dims swapped if `transposed` (acc[n, m]).
+// a: shared, or registers in WgmmaOperandALayout(m, k, grid); b: shared. Shared operands are swizzled panels. follows: 0 = M (of b: N), 1 = K; an operand is
+// K-major when its last subscript follows K. k is a multiple of the instruction's (32 bytes), n / grid.n a multiple of 8, at most 256; m / grid.m of 64.
+struct Wgmma { BufferId acc = kNoId; TileAccess a, b; int64_t m = 0, n = 0, k = 0; WarpGrid grid; Expr zero; bool transposed = false; };
+struct WgmmaFence {};   // before the first Wgmma after its registers were touched
+struct WgmmaCommit {};  // closes a group: the Wgmma since the last commit
+// Until at most `pending` groups of this warpgroup are unfinished. `retires`: the registers that may be used again and the shared tiles that are read no more.
+struct WgmmaWait { int pending = 0; std::vector<Retired> retires; };
+
+// Asynchronous box copies, issued by one thread (of a role that is not one_thread: its first). A tile of several panels takes one copy a panel, `box` being a
+// panel wide; coords: the first element of the tile, one a tensor dim.
+struct TmaLoad { MapId map = 0; BufferId dst = kNoId; RingId ring = 0; std::vector<Expr> coords; };  // into the ring's current slot, counted by its full barrier
+enum class StoreOp : uint8_t { kStore, kAdd };
+struct TmaStore { MapId map = 0; BufferId src = kNoId; Expr version; std::vector<Expr> coords; StoreOp op = StoreOp::kStore; };
+struct StoreCommit {};
+// The issuing thread waits until at most `pending` groups of its stores still read shared memory (`read`), or are not yet complete.
+struct StoreWait { int pending = 0; bool read = true; std::vector<Retired> retires; };
+
+struct ProxyFence {};  // this thread's writes to shared memory become visible to the async proxy (TMA stores, wgmma); then a BarSync for other threads
+
+// Ring positions. Acquire: waits for the current slot, the filling side (`fill`) until it is empty, else until it is full. ExpectTx: arrives at full
+// and expects `bytes`. Release: one arrival of each warp at empty of the slot `behind` positions ago. Advance: moves on by `count` ≥ 0 positions.
+struct Acquire { RingId ring = 0; bool fill = false; };
+struct ExpectTx { RingId ring = 0; int64_t bytes = 0; };
+struct Release { RingId ring = 0; int behind = 0; };
+struct Advance { RingId ring = 0; Expr count; };
+// The order token of a role with two instances: instance 0 has it first; OrderWait blocks until this instance has it, OrderPass gives it to the other.
+struct OrderWait {};
+struct OrderPass {};
+
+}  // namespace tilert::kir
