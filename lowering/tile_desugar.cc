@@ -13,7 +13,7 @@ class Desugar {
 
   absl::Status Run(Stmt stmt, Block& out) {
     const SourceLoc loc = stmt.loc;
-    if (auto* fill = std::get_if<Fill>(&stmt.op)) return FillLoop(std::move(stmt), *fill, loc, out);
+    if (auto* fill = std::get_if<Fill>(&stmt.op)) return FillLoop(*fill, loc, out);
     if (auto* atomic = std::get_if<AtomicTile>(&stmt.op)) return AtomicLoop(*atomic, loc, out);
     if (auto* reduce = std::get_if<Reduce>(&stmt.op)) return FragmentReduce(*reduce, loc, out);
     if (auto* gemm = std::get_if<Gemm>(&stmt.op)) return LocalGemm(*gemm, loc, out);
@@ -47,9 +47,9 @@ class Desugar {
     return {std::move(loop), loc};
   }
 
-  absl::Status FillLoop(Stmt stmt, const Fill& fill, const SourceLoc& loc, Block& out) {
+  absl::Status FillLoop(const Fill& fill, const SourceLoc& loc, Block& out) {
     if (s_.scope(fill.dst.buffer) == Scope::kFragment && s_.IsWhole(fill.dst)) {
-      out.push_back(std::move(stmt));
+      out.push_back({fill, loc});
       return absl::OkStatus();
     }
     out.push_back(Loop(fill.dst, loc, [&](const std::vector<Expr>& at, const std::vector<VarId>&) {
