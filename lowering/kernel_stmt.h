@@ -30,6 +30,7 @@ struct Role {
   std::string name;
   int warps = 1;
   int instances = 1;
+  VarId instance = kNoId;   // if given: bound in the body to the instance's number, 0 … instances − 1 (to skip the tiles before its first: Advance)
   bool one_thread = false;  // a single elected thread runs the body (it issues TMA loads); the others wait at the end
   int max_registers = 0;    // setmaxnreg for its warps, a multiple of 8 (24 … 240); 0: none. Needs whole warpgroups
   Block body;

@@ -67,14 +67,20 @@ class KernelMaker {
   void Add(T op) {
     block_->push_back({std::move(op), {}});
   }
+  // What `body` adds, as a block of its own.
+  template <typename F>
+  kir::Block BlockOf(F body) {
+    kir::Block block;
+    kir::Block* const outer = std::exchange(block_, &block);
+    body();
+    block_ = outer;
+    return block;
+  }
   // What `body` adds goes into the first child block of `op`.
   template <typename T, typename F>
   void With(T op, F body) {
     kir::Stmt stmt{std::move(op), {}};
-    kir::Block* const outer = block_;
-    block_ = kir::ChildBlocks(stmt)[0];
-    body();
-    block_ = outer;
+    *kir::ChildBlocks(stmt)[0] = BlockOf(body);
     block_->push_back(std::move(stmt));
   }
   template <typename F>
