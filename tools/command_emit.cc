@@ -15,7 +15,12 @@ absl::Status Run(const Args& args) {
   std::string printed;
   options.print_after = args.Get("--print-after");
   options.printed = &printed;
-  TILERT_ASSIGN_OR_RETURN(const Lowered lowered, Lower(program, ChooseArgClass(program, args), target, options));
+  const absl::StatusOr<Lowered> result = Lower(program, ChooseArgClass(program, args), target, options);
+  if (!result.ok()) {  // what the passes before the failing one made says most about it
+    if (!printed.empty()) TILERT_RETURN_IF_ERROR(WriteFile("-", printed));
+    return result.status();
+  }
+  const Lowered& lowered = *result;
   std::string text = lowered.source;
   if (args.Has("--print-after")) {
     if (printed.empty())
