@@ -195,7 +195,7 @@ std::vector<Value> Interpreter::OpenLoop(const LoopObject& loop, const std::vect
     }
     const Val zero = builder_->Lit(int64_t{0}), one = builder_->Lit(int64_t{1});
     const Val var = builder_->OpenFor(loop.for_kind, name(0, "i"), descends ? zero : begin, end, descends ? one : step,
-                                      loop.num_stages, loop.order, loop.stage);
+                                      Number(loop.num_stages, {}, ""), loop.order, loop.stage);
     vars.push_back(descends ? begin.In(builder_) + var * step : var);
     *opened = 1;
   }

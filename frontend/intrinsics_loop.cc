@@ -40,15 +40,28 @@ Value Counted(Evaluator& e, const Args& args) {
   return ReadBounds(e, args, &loop) ? Loop(e, std::move(loop)) : Value(Poison{});
 }
 
+// A number of 0 to 16 or an expression of constants, which the verifier bounds.
+bool ReadStages(Evaluator& e, const Args& args, LoopObject* loop) {
+  if (!args.Has("num_stages")) return true;
+  const SourceRange range = args.RangeOf("num_stages");
+  loop->num_stages = args["num_stages"];
+  const Val number = e.Number(loop->num_stages, range, "num_stages");
+  if (!number) return false;
+  bool is_fixed = !number.is_weak_float() && !IsFloat(number.dtype());
+  if (!number.is_weak()) {
+    ForEachNode(e.builder().exprs(), number.expr(), [&](Expr, const ExprNode& node) {
+      is_fixed = is_fixed && (ExprArity(node.op) > 0 || node.op == ExprOp::kIntImm || node.op == ExprOp::kConstant);
+    });
+  }
+  const auto* stages = loop->num_stages.As<int64_t>();
+  if (stages && (*stages < 0 || *stages > 16)) return e.Fail(range, Cat("num_stages must be 0 to 16, not ", *stages)), false;
+  return is_fixed || e.Int(loop->num_stages, range, "num_stages");
+}
+
 Value Pipelined(Evaluator& e, const Args& args) {
   LoopObject loop;
   loop.for_kind = ForKind::kPipelined;
-  if (!ReadBounds(e, args, &loop)) return Poison{};
-  const auto stages =
-      args.Has("num_stages") ? e.Int(args["num_stages"], args.RangeOf("num_stages"), "num_stages") : std::optional<int64_t>(0);
-  if (!stages) return Poison{};
-  if (*stages < 0 || *stages > 64) return e.Fail(args.RangeOf("num_stages"), Cat("num_stages must be 0 to 64, not ", *stages));
-  loop.num_stages = static_cast<uint32_t>(*stages);
+  if (!ReadBounds(e, args, &loop) || !ReadStages(e, args, &loop)) return Poison{};
   for (const char* name : {"order", "stage"}) {
     if (!args.Has(name)) continue;
     const auto list = e.Ints(args[name], args.RangeOf(name), name);

@@ -48,7 +48,7 @@ struct LoopObject {
   ForKind for_kind = ForKind::kSerial;
   Value begin, end, step;
   std::vector<Val> extents;  // kParallel, kGrid
-  uint32_t num_stages = 0;
+  Value num_stages = int64_t{0};
   uint32_t coalesced_width = 0;
   std::vector<int32_t> order, stage;
 };

@@ -103,10 +103,10 @@ void ProgramBuilder::SetCooperative() {
   program_.launches.back().cooperative = true;
 }
 
-Val ProgramBuilder::OpenFor(ForKind kind, std::string var, Val begin, Val end, Val step, uint32_t num_stages,
+Val ProgramBuilder::OpenFor(ForKind kind, std::string var, Val begin, Val end, Val step, Val num_stages,
                             std::vector<int32_t> order, std::vector<int32_t> stage) {
-  For loop{kind,       NewVar(std::move(var)), Index(begin),     Index(end), Index(step),
-           num_stages, std::move(order),       std::move(stage), {}};
+  For loop{kind,        NewVar(std::move(var)), Index(begin), Index(end), Index(step), Index(num_stages), std::move(order),
+           std::move(stage), {}};
   const VarId id = loop.var;
   Push(Kind::kStmt, std::move(loop));
   return VarVal(id);

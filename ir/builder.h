@@ -34,7 +34,8 @@ class ProgramBuilder {
   Val Dim(std::string name);
   Val Constant(std::string name, std::vector<int64_t> candidates);
   Val Scalar(std::string name, DType type, Val dim = {});  // binds `dim` (made with Dim) when given
-  Buf Tensor(std::string name, DType type, const std::vector<Val>& shape, Access access = Access::kIn, const std::vector<Val>& strides = {});
+  Buf Tensor(std::string name, DType type, const std::vector<Val>& shape, Access access = Access::kIn,
+             const std::vector<Val>& strides = {});
   Buf Workspace(std::string name, DType type, const std::vector<Val>& shape, bool zeroed = false);
   void Assume(Val cond);
   void SetFastMath(bool on) { program_.fast_math = on; }
@@ -61,7 +62,8 @@ class ProgramBuilder {
   Region R(const Tile& tile);
 
   // Blocks: each Open… (and Launch) needs a Close.
-  std::vector<Val> OpenLaunch(std::string name, const std::vector<Val>& grid, Val threads, std::vector<std::string> block_vars = {});
+  std::vector<Val> OpenLaunch(std::string name, const std::vector<Val>& grid, Val threads,
+                              std::vector<std::string> block_vars = {});
   template <size_t kRank>
   std::array<Val, kRank> Launch(std::string name, const std::vector<Val>& grid, Val threads) {
     const std::vector<Val> vars = OpenLaunch(std::move(name), grid, threads);
@@ -70,9 +72,10 @@ class ProgramBuilder {
     return result;
   }
   void SetCooperative();  // of the open launch
-  Val OpenFor(ForKind kind, std::string var, Val begin, Val end, Val step = Val(1), uint32_t num_stages = 0,
+  Val OpenFor(ForKind kind, std::string var, Val begin, Val end, Val step = Val(1), Val num_stages = Val(0),
               std::vector<int32_t> order = {}, std::vector<int32_t> stage = {});
-  std::vector<Val> OpenParallel(const std::vector<std::string>& vars, const std::vector<Val>& extents, uint32_t coalesced_width = 0);
+  std::vector<Val> OpenParallel(const std::vector<std::string>& vars, const std::vector<Val>& extents,
+                                uint32_t coalesced_width = 0);
   void OpenWhile(Val cond);
   void OpenIf(Val cond);
   void Else();  // ends the then part of the innermost If and begins its else part
@@ -87,8 +90,8 @@ class ProgramBuilder {
   Buf Fragment(std::string name, DType type, const std::vector<Val>& shape) { return Alloc(name, type, Scope::kFragment, shape); }
   Buf Mutable(std::string name, DType type) { return Alloc(name, type, Scope::kVar, {}); }
   void Copy(const Tile& src, const Tile& dst);
-  void Gemm(const Tile& a, const Tile& b, const Tile& c, bool transpose_a = false, bool transpose_b = false, bool clear_accum = false,
-            GemmPolicy policy = GemmPolicy::kSquare);
+  void Gemm(const Tile& a, const Tile& b, const Tile& c, bool transpose_a = false, bool transpose_b = false,
+            bool clear_accum = false, GemmPolicy policy = GemmPolicy::kSquare);
   void Fill(const Tile& dst, Val value);
   void Reduce(ReduceOp op, const Tile& src, const Tile& dst, uint32_t axis, bool clear = true);
   void Scan(const Tile& src, const Tile& dst, uint32_t axis, bool reverse = false);

@@ -92,6 +92,7 @@ std::optional<StmtOp> EmptyStmt(flat::StmtOp op) {
 #define TILERT_STMT_OP_0(name)
 #define TILERT_STMT_OP(name, id, is_stmt) TILERT_STMT_OP_##is_stmt(name)
 #include "ir/stmt_op.def"
+    case flat::StmtOp::StagedFor: return StmtOp(For{});
     default: return std::nullopt;
   }
 }
@@ -140,6 +141,10 @@ class OperandDecoder {
     for (int32_t& value : list) value = static_cast<int32_t>(Word());
   }
   void Text(std::string& text) { text = d_.access_.Text(Word()); }
+  void Stages(Expr& e) {
+    if (d_.stmts_[stmt_].op() == flat::StmtOp::StagedFor) return E(e);
+    e = d_.p_.exprs.Int(Word());
+  }
   template <typename Value>
   void Enum(Value& value, Value last) {
     const uint32_t word = Word();

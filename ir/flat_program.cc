@@ -1,6 +1,7 @@
 #include "ir/flat_program.h"
 
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "ir/bundle.h"
@@ -31,7 +32,16 @@ TILERT_SAME(AnnotationKind, SafeValue);
 
 namespace {
 
-flat::StmtOp OpOf(const StmtOp& op) {
+// What For can say of num_stages; anything else needs StagedFor.
+std::optional<uint32_t> PlainStages(const ExprArena& exprs, Expr num_stages) {
+  int64_t value = 0;
+  if (!exprs.AsInt(num_stages, &value) || value < 0 || value > UINT32_MAX) return std::nullopt;
+  return static_cast<uint32_t>(value);
+}
+
+flat::StmtOp OpOf(const ExprArena& exprs, const StmtOp& op) {
+  const auto* loop = std::get_if<For>(&op);
+  if (loop != nullptr && !PlainStages(exprs, loop->num_stages)) return flat::StmtOp::StagedFor;
   return std::visit(
       Overloaded{
 #define TILERT_STMT_OP_1(name) [](const name&) { return flat::StmtOp::name; },
@@ -79,6 +89,10 @@ class OperandEncoder {
     for (int32_t value : list) U32(static_cast<uint32_t>(value));
   }
   void Text(const std::string& text) { U32(f_.strings_.Index(text)); }
+  void Stages(Expr e) {
+    const std::optional<uint32_t> plain = PlainStages(f_.p_.exprs, e);
+    plain ? U32(*plain) : E(e);
+  }
   template <typename Value>
   void Enum(Value value, Value) {
     U32(static_cast<uint32_t>(value));
@@ -145,7 +159,7 @@ void FlatProgram::AddBlock(const Block& block) {
 void FlatProgram::AddStmt(const Stmt& stmt) {
   OperandEncoder encoder(*this);
   const auto encode = [&] { std::visit([&](const auto& s) { FlatFields(encoder, s); }, stmt.op); };
-  AddRecord(OpOf(stmt.op), stmt.loc, encode, [&] {
+  AddRecord(OpOf(p_.exprs, stmt.op), stmt.loc, encode, [&] {
     if (const auto* branch = std::get_if<If>(&stmt.op)) {
       for (const Block* part : {&branch->then_body, &branch->else_body}) {
         AddRecord(

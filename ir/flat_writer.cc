@@ -1,5 +1,6 @@
 #include "ir/flat_writer.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "ir/bundle_check.h"
@@ -42,6 +43,7 @@ class BundleWriter {
   StringTable strings_;
   std::vector<Offset<flat::Blob>> blobs_;
   std::string blob_bytes_;
+  uint16_t minor_ = 0;  // the lowest that the content needs
 };
 
 auto BundleWriter::Values(const std::map<std::string, int64_t>& values) {
@@ -67,6 +69,7 @@ Offset<flat::Launch> BundleWriter::AddLaunch(const Launch& launch, size_t i, con
 
 Offset<flat::Program> BundleWriter::AddProgram(const Program& p) {
   const FlatProgram f(p, strings_);
+  for (const flat::Stmt& stmt : f.stmts) minor_ = std::max<uint16_t>(minor_, stmt.op() == flat::StmtOp::StagedFor ? 1 : 0);
   std::vector<uint32_t> file_names;
   for (const std::string& file : p.files) file_names.push_back(Text(file));
   const auto files = fbb_.CreateVector(file_names);
@@ -116,7 +119,14 @@ Offset<flat::Cubin> BundleWriter::AddCubin(const PrebuiltCubin& c) {
     std::vector<flat::KernelArg> args;
     for (const CubinKernel::Arg& a : k.args) args.emplace_back(static_cast<flat::ArgKind>(a.kind), a.index, a.bytes);
     const auto args_vector = fbb_.CreateVectorOfStructs(args);
-    return flat::CreateKernel(fbb_, Text(k.symbol), args_vector, k.threads, k.shared_bytes, k.cooperative);
+    const bool is_plain = !k.persistent && k.maps.empty();
+    const auto maps = Tables<flat::TensorMap>(k.maps, [&](const CubinKernel::Map& m, size_t) {
+      const auto box = fbb_.CreateVector(m.box);
+      return flat::CreateTensorMap(fbb_, m.buffer, static_cast<flat::DType>(m.dtype), box, static_cast<uint32_t>(m.swizzle));
+    });
+    if (!is_plain) minor_ = std::max<uint16_t>(minor_, 1);
+    return flat::CreateKernel(fbb_, Text(k.symbol), args_vector, k.threads, k.shared_bytes, k.cooperative, k.persistent,
+                              k.blocks_per_sm, maps);
   });
   const auto digest = Digest(c.program_digest);
   const auto constants = Values(c.constants);
@@ -155,6 +165,7 @@ std::string BundleWriter::Write(const Bundle& bundle) {
 
   std::string body(reinterpret_cast<const char*>(fbb_.GetBufferPointer()), fbb_.GetSize());
   BundleHeader header;
+  header.minor = minor_;
   header.fb_size = body.size();
   header.content_hash = ContentHash(body);
   if (!blob_bytes_.empty()) body += Padding(kHeaderBytes + body.size(), kBlobAlign);

@@ -4,73 +4,18 @@
 #include <optional>
 
 #include "ir/expr.h"
-#include "ir/int_math.h"
+#include "ir/int_eval.h"
 
 namespace tilert {
 namespace {
 
-// Value of `a op b` on integers of `type`; nothing when it is not defined by wrapping arithmetic alone: an index that would
-// overflow, a shift out of range, an operator of floats.
-std::optional<int64_t> EvalInt(ExprOp op, DType type, int64_t a, int64_t b) {
-  const bool is_unsigned = KindOf(type) == DTypeKind::kUnsigned;
-  const uint64_t ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
-  const bool less = is_unsigned ? ua < ub : a < b;
-  int64_t exact = 0;
-  switch (op) {
-    case ExprOp::kAdd:
-      if (__builtin_add_overflow(a, b, &exact) && type == DType::kIndex) return std::nullopt;
-      return exact;
-    case ExprOp::kSub:
-      if (__builtin_sub_overflow(a, b, &exact) && type == DType::kIndex) return std::nullopt;
-      return exact;
-    case ExprOp::kMul:
-      if (__builtin_mul_overflow(a, b, &exact) && type == DType::kIndex) return std::nullopt;
-      return exact;
-    case ExprOp::kFloorDiv:
-      if (is_unsigned) return b == 0 ? 0 : static_cast<int64_t>(ua / ub);
-      if (type == DType::kIndex && a == INT64_MIN && b == -1) return std::nullopt;
-      return FloorDivInt(a, b);
-    case ExprOp::kFloorMod:
-      if (is_unsigned) return b == 0 ? 0 : static_cast<int64_t>(ua % ub);
-      return FloorModInt(a, b);
-    case ExprOp::kBitAnd: return a & b;
-    case ExprOp::kBitOr: return a | b;
-    case ExprOp::kBitXor: return a ^ b;
-    case ExprOp::kShl:
-      if (b < 0 || b >= DTypeBits(type)) return std::nullopt;
-      exact = static_cast<int64_t>(ua << b);
-      if (type == DType::kIndex && (exact >> b) != a) return std::nullopt;
-      return exact;
-    case ExprOp::kShr:
-      if (b < 0 || b >= DTypeBits(type)) return std::nullopt;
-      return is_unsigned ? static_cast<int64_t>(ua >> b) : a >> b;
-    case ExprOp::kLt: return less;
-    case ExprOp::kLe: return less || a == b;
-    case ExprOp::kGt: return !less && a != b;
-    case ExprOp::kGe: return !less;
-    case ExprOp::kEq: return a == b;
-    case ExprOp::kNe: return a != b;
-    case ExprOp::kAnd: return a != 0 && b != 0;
-    case ExprOp::kOr: return a != 0 || b != 0;
-    case ExprOp::kMin: return less ? a : b;
-    case ExprOp::kMax: return less ? b : a;
-    default: return std::nullopt;
-  }
-}
-
-std::optional<int64_t> EvalIntUnary(ExprOp op, DType type, int64_t a) {
-  switch (op) {
-    case ExprOp::kNeg:
-      if (type == DType::kIndex && a == INT64_MIN) return std::nullopt;
-      return static_cast<int64_t>(0 - static_cast<uint64_t>(a));
-    case ExprOp::kAbs:
-      if (KindOf(type) == DTypeKind::kUnsigned) return a;
-      if (type == DType::kIndex && a == INT64_MIN) return std::nullopt;
-      return a < 0 ? static_cast<int64_t>(0 - static_cast<uint64_t>(a)) : a;
-    case ExprOp::kNot: return a == 0;
-    case ExprOp::kBitNot: return ~a;
-    default: return std::nullopt;
-  }
+// Value of `a op b` on integers of `type`; nothing when the operator is none of integers, or for an index that may not have fitted
+// 64 bits: at run time that is unspecified, so it is left as it stands.
+std::optional<int64_t> Known(ExprOp op, DType type, int64_t a, int64_t b = 0) {
+  if (!IsIntOp(op)) return std::nullopt;
+  const int64_t value = EvalInt(op, type, a, b);
+  if (type == DType::kIndex && (value == INT64_MIN || value == INT64_MAX)) return std::nullopt;
+  return value;
 }
 
 bool IsIntegral(DType type) { return IsInteger(type) || type == DType::kBool; }
@@ -124,12 +69,12 @@ Expr FoldNode(ExprArena& arena, Expr self) {
   if (node.args.empty() || !IsIntegral(node.dtype) || !IsIntegral(arena[node.args[0]].dtype)) return self;
   const DType type = arena[node.args[0]].dtype;
   if (node.args.size() == 1 && arena.AsInt(node.args[0], &a)) {
-    const auto value = EvalIntUnary(node.op, type, a);
+    const auto value = Known(node.op, type, a);
     return value ? arena.Int(*value, node.dtype) : self;
   }
-  if (node.args.size() != 2 || (!IsInfixOp(node.op) && node.op != ExprOp::kMin && node.op != ExprOp::kMax)) return self;
+  if (node.args.size() != 2 || !IsIntOp(node.op)) return self;
   if (arena.AsInt(node.args[0], &a) && arena.AsInt(node.args[1], &b)) {
-    const auto value = EvalInt(node.op, type, a, b);
+    const auto value = Known(node.op, type, a, b);
     return value ? arena.Int(*value, node.dtype) : self;
   }
   const Expr folded = FoldIdentity(arena, node);

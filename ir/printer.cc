@@ -227,7 +227,7 @@ std::string Printer::HeadOf(const For& s) {
   args.Add(expr_.Index(s.end));
   if (is_pipelined) {
     if (!unit_step) args.Key("step", expr_.Index(s.step));
-    args.Key("num_stages", Cat(s.num_stages), s.num_stages != 0);
+    args.Key("num_stages", expr_.Index(s.num_stages), !p_.exprs.IsInt(s.num_stages, 0));
     args.Key("order", Ints(s.order), !s.order.empty()).Key("stage", Ints(s.stage), !s.stage.empty());
   } else if (!unit_step) {
     args.Add(expr_.Index(s.step));

@@ -50,6 +50,7 @@ void VisitExprs(S& stmt, const std::function<void(std::conditional_t<std::is_con
                    visit(s.begin);
                    visit(s.end);
                    visit(s.step);
+                   visit(s.num_stages);
                  },
                  [&](std::conditional_t<std::is_const_v<S>, const While, While>& s) { visit(s.cond); },
                  [&](std::conditional_t<std::is_const_v<S>, const If, If>& s) { visit(s.cond); },
@@ -158,6 +159,11 @@ void ForEachExpr(Program& program, const std::function<void(Expr&)>& visit) {
 
 void ForEachExpr(const Program& program, const std::function<void(Expr)>& visit) {
   ForEachExpr(const_cast<Program&>(program), [&](Expr& e) { visit(e); });  // which it does not change
+}
+
+int64_t NumStages(const ExprArena& arena, const For& loop) {
+  int64_t stages = 0;
+  return arena.AsInt(loop.num_stages, &stages) ? stages : 0;
 }
 
 std::vector<Block*> ChildBlocks(Stmt& stmt) { return Blocks<Stmt, Block>(stmt); }

@@ -34,7 +34,8 @@ struct Var {
   bool operator==(const Var&) const = default;
 };
 
-// A runtime extent, type index. Bound at launch by the first bare occurrence in a tensor's shape (parameter order), or by a scalar.
+// A runtime extent, type index. Bound at launch by the first bare occurrence in a tensor's shape (parameter order), or by a
+// scalar.
 struct Dim {
   std::string name;
   bool operator==(const Dim&) const = default;
@@ -110,6 +111,8 @@ void ForEachExpr(const Stmt& stmt, const std::function<void(Expr)>& visit);
 // Calls `visit` on every expression of the program: shapes, strides, assumptions, grids, thread counts, statements.
 void ForEachExpr(Program& program, const std::function<void(Expr&)>& visit);
 void ForEachExpr(const Program& program, const std::function<void(Expr)>& visit);
+// The num_stages of a loop of a specialised program; 0 where it is not known yet.
+int64_t NumStages(const ExprArena& arena, const For& loop);
 // The nested blocks of `stmt`, in order (then before else).
 std::vector<Block*> ChildBlocks(Stmt& stmt);
 std::vector<const Block*> ChildBlocks(const Stmt& stmt);

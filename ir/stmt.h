@@ -44,7 +44,9 @@ enum class AtomicOp : uint8_t { kInvalid, kAdd, kMax, kMin };
 enum class MemoryOrder : uint8_t { kInvalid, kRelaxed, kAcquire, kRelease, kAcqRel };
 enum class MemoryScope : uint8_t { kInvalid, kBlock, kDevice, kSystem };
 enum class BarrierOpKind : uint8_t { kInvalid, kArrive, kWait, kExpectTx };
-enum class AnnotationKind : uint8_t { kInvalid, kUseSwizzle, kLayoutSwizzled, kLayoutRowMajor, kNoWarpSpecialization, kSafeValue };
+enum class AnnotationKind : uint8_t {
+  kInvalid, kUseSwizzle, kLayoutSwizzled, kLayoutRowMajor, kNoWarpSpecialization, kSafeValue
+};
 
 // Makes `buffer` exist from here to the end of the enclosing block; its contents are unwritten.
 struct Alloc { BufferId buffer = kNoId; bool operator==(const Alloc&) const = default; };
@@ -100,7 +102,7 @@ struct For {
   ForKind kind = ForKind::kInvalid;
   VarId var = kNoId;
   Expr begin, end, step;
-  uint32_t num_stages = 0;               // kPipelined only
+  Expr num_stages;                       // kPipelined: tile versions in flight, a number or of constants, 0: one; others: 0
   std::vector<int32_t> order, stage;     // kPipelined only: one a body statement, or empty
   Block body;
   bool operator==(const For&) const = default;

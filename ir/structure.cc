@@ -82,6 +82,7 @@ class FieldChecker {
   void U32(uint32_t) {}
   void Bool(bool) {}
   void Ints(const std::vector<int32_t>& list) { c_.operands_ += list.size(); }
+  void Stages(Expr e) { E(e); }
   void Text(const std::string& text) { Count(text.size(), kMaxStringBytes, "bytes of text"); }
   template <typename Value>
   void Enum(Value value, Value last) {

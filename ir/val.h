@@ -107,7 +107,8 @@ class Buf {
 // A region operand: a whole buffer or a box of one.
 struct Tile {
   Tile(const Buf& whole) : buf(whole), is_whole(true) {}
-  Tile(const Buf& buf, std::vector<Val> start, std::vector<Val> extent) : buf(buf), start(std::move(start)), extent(std::move(extent)) {}
+  Tile(const Buf& buf, std::vector<Val> start, std::vector<Val> extent)
+      : buf(buf), start(std::move(start)), extent(std::move(extent)) {}
   Buf buf;
   std::vector<Val> start, extent;
   bool is_whole = false;

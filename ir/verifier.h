@@ -32,7 +32,8 @@ class VerifiedProgram {
   Program program_;
 };
 
-// All errors of `program` in order, at most kMaxVerifyErrors. Safe on any Program, whoever made it: ids and operands need not be in range.
+// All errors of `program` in order, at most kMaxVerifyErrors. Safe on any Program, whoever made it: ids and operands need not be
+// in range.
 std::vector<VerifyError> FindErrors(const Program& program);
 inline constexpr size_t kMaxVerifyErrors = 50;
 

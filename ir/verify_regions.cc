@@ -225,9 +225,10 @@ void RegionChecker::CheckStmt(const For& s) {
   if (!Known(s.step) || *Known(s.step) < 1)
     c_.Error("the step of a loop must be a number or constant of at least 1, not ", c_.Text(s.step));
   const bool is_pipelined = s.kind == ForKind::kPipelined;
-  if (!is_pipelined && (s.num_stages != 0 || !s.order.empty() || !s.stage.empty()))
+  if (!is_pipelined && (Known(s.num_stages) != 0 || !s.order.empty() || !s.stage.empty()))
     c_.Error("num_stages, order and stage belong to T.Pipelined");
-  if (s.num_stages > 16) c_.Error("num_stages=", s.num_stages, " is more than 16");
+  if (!Known(s.num_stages) || *Known(s.num_stages) < 0 || *Known(s.num_stages) > 16)
+    c_.Error("num_stages must be a number or constant of 0 … 16, not ", c_.Text(s.num_stages));
   std::vector<bool> taken(s.body.size());
   for (const auto* list : {&s.order, &s.stage}) {
     if (!list->empty() && list->size() != s.body.size()) {

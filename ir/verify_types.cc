@@ -190,6 +190,7 @@ void TypeChecker::Check(const Stmt& stmt) {
                  },
                  [&](const For& s) {
                    ExpectAll({s.begin, s.end, s.step}, "a bound of a loop");
+                   Expect(s.num_stages, DType::kIndex, "num_stages");
                    Var(s.var, DType::kIndex, "loop variable");
                  },
                  [&](const While& s) { Expect(s.cond, DType::kBool, "the condition"); },

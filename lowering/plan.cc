@@ -267,7 +267,7 @@ absl::Status PlanBuilder::EmitVarStore(const Store& store) {
 }
 
 absl::Status PlanBuilder::EmitFor(const For& loop) {
-  if (loop.kind == ForKind::kPipelined && loop.num_stages > 0 && s_.E().IsInt(loop.step, 1)) {
+  if (loop.kind == ForKind::kPipelined && NumStages(s_.E(), loop) > 0 && s_.E().IsInt(loop.step, 1)) {
     std::vector<Producer> producers = FindProducers(loop);
     if (!producers.empty()) return EmitPipelined(loop, std::move(producers));
   }

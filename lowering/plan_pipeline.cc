@@ -146,7 +146,7 @@ void PlanBuilder::WaitForGroup(const std::vector<Producer>& producers, size_t gr
 }
 
 absl::Status PlanBuilder::EmitPipelined(const For& loop, std::vector<Producer> producers) {
-  const int64_t versions = std::max<int64_t>(2, loop.num_stages);
+  const int64_t versions = std::max<int64_t>(2, NumStages(s_.E(), loop));
   const int ahead = static_cast<int>(versions - 1);
   const int groups = static_cast<int>(producers.back().group) + 1;
   for (const Producer& producer : producers) k_.buffers[buffers_[producer.copy->dst.buffer]].versions = versions;

@@ -55,6 +55,26 @@ TEST(Bundle, BytesDoNotDependOnTheArenasHistory) {
   EXPECT_EQ(Write(bundle), bytes);
 }
 
+TEST(Bundle, StagesOfAPipelineMayBeAKnob) {
+  Bundle bundle;
+  bundle.programs = {StagedProgram()};
+  const std::string bytes = Write(bundle);
+  EXPECT_EQ(DecodeHeader(bytes)->minor, 1);
+  const absl::StatusOr<Bundle> back = ReadBundle(bytes);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_TRUE(*back == bundle);
+  // With its constant at 4 it is a program that any reader knows, for the number is stored as ever.
+  absl::StatusOr<Program> four = Specialize(back->programs[0], {{"stages", 4}});
+  ASSERT_TRUE(four.ok()) << four.status();
+  std::vector<int64_t> stages;
+  for (const Stmt& stmt : four->launches[0].body) {
+    if (const auto* loop = std::get_if<For>(&stmt.op)) stages.push_back(NumStages(four->exprs, *loop));
+  }
+  EXPECT_EQ(stages, (std::vector<int64_t>{4, 2, 2}));
+  bundle.programs = {*std::move(four)};
+  EXPECT_EQ(DecodeHeader(Write(bundle))->minor, 0);
+}
+
 TEST(Bundle, ReadsAtEveryAlignment) {
   const Bundle bundle = SampleBundle();
   const std::string bytes = Write(bundle);
@@ -141,7 +161,7 @@ TEST(Bundle, HeaderFieldsAreChecked) {
   const std::string bytes = Write(SampleBundle());
   EXPECT_THAT(ErrorOf("GGUF" + bytes.substr(4)), HasSubstr("not a tilert bundle"));
   EXPECT_THAT(ErrorOf(WithHeader(bytes, 8, 128, 4)), HasSubstr("header size"));
-  EXPECT_THAT(ErrorOf(WithHeader(bytes, 12, 2, 2)), HasSubstr("needs format 2.0; this library reads up to 1.0"));
+  EXPECT_THAT(ErrorOf(WithHeader(bytes, 12, 2, 2)), HasSubstr("needs format 2.0; this library reads up to 1.1"));
   EXPECT_EQ(ReadBundle(WithHeader(bytes, 12, 2, 2)).status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(ErrorOf(WithHeader(bytes, 12, 0, 2)), HasSubstr("major version 0"));
   EXPECT_THAT(ErrorOf(WithHeader(bytes, 14, 9, 2)), HasSubstr("needs format 1.9"));

@@ -1,45 +1,56 @@
 // Bundles written by each released version must read as what they were. tests/frozen/bundle_v1_0.tilert was written once, from
-// SampleBundle(). To make the file of a new version: frozen_bundle_test --update, with the name of the new file here; never
-// rewrite one that is there.
+// SampleBundle(), bundle_v1_1.tilert from StagedBundle(). To make the file of a new version: frozen_bundle_test --update, with the
+// name of the new file here; never rewrite one that is there.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "ir/container.h"
 #include "ir/flat_reader.h"
 #include "ir/flat_writer.h"
 #include "ir/printer.h"
 #include "ir/verifier.h"
 #include "tests/golden.h"
 #include "tests/ir/sample_bundle.h"
+#include "tests/ir/sample_programs.h"
 
 namespace tilert {
 namespace {
 
-constexpr char kFrozen[] = "tests/frozen/bundle_v1_0.tilert";
+Bundle StagedBundle() {
+  Bundle bundle;
+  bundle.programs = {StagedProgram()};
+  return bundle;
+}
 
-void WriteIfMissing(const std::string& bytes) {
-  const std::filesystem::path path = std::filesystem::path(TILERT_SOURCE_DIR) / kFrozen;
+void WriteIfMissing(const std::string& file, const std::string& bytes) {
+  const std::filesystem::path path = std::filesystem::path(TILERT_SOURCE_DIR) / file;
   if (std::getenv("TILERT_UPDATE_GOLDEN") == nullptr || std::filesystem::exists(path)) return;
   std::filesystem::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-TEST(FrozenBundle, Version1Reads) {
-  const absl::StatusOr<std::string> written = WriteBundle(SampleBundle());
+void ExpectReads(const std::string& file, uint16_t minor, const Bundle& expected) {
+  const absl::StatusOr<std::string> written = WriteBundle(expected);
   ASSERT_TRUE(written.ok()) << written.status();
-  WriteIfMissing(*written);
-  const std::string bytes = ReadSourceFile(kFrozen);
+  WriteIfMissing(file, *written);
+  const std::string bytes = ReadSourceFile(file);
+  EXPECT_EQ(DecodeHeader(bytes)->minor, minor);
+  EXPECT_EQ(DecodeHeader(*written)->minor, minor) << "a writer stamps the lowest version that the content needs";
   const absl::StatusOr<Bundle> bundle = ReadBundle(bytes);
   ASSERT_TRUE(bundle.ok()) << bundle.status();
-  EXPECT_TRUE(*bundle == SampleBundle());
+  EXPECT_TRUE(*bundle == expected);
   for (const Program& program : bundle->programs) {
-    EXPECT_TRUE(Verify(program).ok());
+    EXPECT_TRUE(Verify(program).ok()) << Verify(program).status();
     ExpectGolden("ir/" + program.name + ".py", PrintProgram(program));
   }
   for (const PrebuiltCubin& cubin : bundle->cubins) EXPECT_TRUE(CodeMatchesHash(cubin));
 }
+
+TEST(FrozenBundle, Version1_0Reads) { ExpectReads("tests/frozen/bundle_v1_0.tilert", 0, SampleBundle()); }
+TEST(FrozenBundle, Version1_1Reads) { ExpectReads("tests/frozen/bundle_v1_1.tilert", 1, StagedBundle()); }
 
 // Digests are keys of caches and of cubins: what identifies a program must not change.
 TEST(FrozenBundle, DigestsAreStable) {

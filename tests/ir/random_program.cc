@@ -52,6 +52,7 @@ class Generator {
   std::mt19937_64 rng_;
   int left_;
   ProgramBuilder b_;
+  Val stages_;                // a constant
   std::vector<Val> indices_;  // index values in scope
   std::vector<Buf> inputs_, outputs_, tiles_,
       vars_;  // readable tensors, writable ones, shared and fragment buffers of 16 × 32 floats
@@ -197,8 +198,9 @@ void Generator::Branch(int depth, bool element, bool threads) {
 void Generator::Loop(int depth) {
   const bool was_in_loop = std::exchange(in_loop_, true);
   const auto kind = static_cast<ForKind>(1 + Pick(5));
+  const Val num_stages = kind != ForKind::kPipelined ? Val(0) : Flip() ? Val(Pick(4)) : stages_ + Pick(2);
   Val k = b_.OpenFor(kind, Name("k"), Flip() ? Val(0) : Val(Pick(4)), b_.Apply(ExprOp::kMin, {IndexExpr(2), 9}), 1 + Pick(2),
-                     kind == ForKind::kPipelined ? static_cast<uint32_t>(Pick(4)) : 0);
+                     num_stages);
   indices_.push_back(k);
   Body(depth - 1);
   indices_.pop_back();
@@ -305,6 +307,7 @@ void Generator::Body(int depth) {
 Program Generator::Run() {
   Val m = b_.Dim("M"), n = b_.Dim("N");
   Val block = b_.Constant("block", {16, 32, 64});
+  stages_ = b_.Constant("stages", {3, 2, 0});
   b_.SetFastMath(Flip());
   inputs_ = {b_.Tensor("X", kNumbers[Pick(9)], {m, n}), b_.Tensor("Y", kNumbers[Pick(9)], {m, n}, Access::kIn, {n * 2, 2})};
   outputs_ = {b_.Tensor("Z", DType::kFloat32, {m, n}, Access::kInOut),

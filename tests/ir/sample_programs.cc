@@ -209,6 +209,22 @@ Program ExpertProgram() {
   return Finish(b);
 }
 
+Program StagedProgram() {
+  ProgramBuilder b("staged");
+  Val n = b.Dim("N"), stages = b.Constant("stages", {3, 2, 4});
+  Buf x = b.Tensor("X", DType::kFloat32, {n}), y = b.Tensor("Y", DType::kFloat32, {n}, Access::kOut);
+  auto [bx] = b.Launch<1>("k0", {1}, 32);
+  Buf tile = b.Shared("tile", DType::kFloat32, {32});
+  for (Val num_stages : {stages, stages - 2, Val(2)}) {
+    Val k = b.OpenFor(ForKind::kPipelined, "k", bx, CeilDiv(n, 32), 1, num_stages);
+    b.Copy(x.At({k * 32}, {32}), tile);
+    b.Copy(tile, y.At({k * 32}, {32}));
+    b.Close();
+  }
+  b.Close();
+  return Finish(b);
+}
+
 std::vector<Program> SamplePrograms() { return {ScaleProgram(), GemmProgram(), EveryStatementProgram(), ExpertProgram()}; }
 
 }  // namespace tilert

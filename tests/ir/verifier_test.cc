@@ -256,6 +256,17 @@ std::vector<Case> OperandCases() {
   return {
       {"step of a loop",
        [] { return With([](ProgramBuilder& b, Buf, Buf, Val) { b.OpenFor(ForKind::kSerial, "i", 8, 0, -1), b.Close(); }); }},
+      {"stages of a pipeline",
+       [] {
+         return With([](ProgramBuilder& b, Buf, Buf, Val bx) {
+           for (Val stages : {bx, Val(17), b.Constant("stages", {-1, 2})}) {
+             b.OpenFor(ForKind::kPipelined, "i", 0, 8, 1, stages);
+             b.Close();
+           }
+           b.OpenFor(ForKind::kSerial, "i", 0, 8, 1, 2);
+           b.Close();
+         });
+       }},
       {"order of a pipeline",
        [] {
          return With([](ProgramBuilder& b, Buf, Buf y, Val) {
