@@ -144,42 +144,6 @@ std::optional<FragmentLayout> LoopLayout(const TileState& state, const Parallel&
   return best;
 }
 
-WarpGrid ChooseWarpGrid(GemmPolicy policy, int64_t m, int64_t n, int warps) {
-  const auto up = [](int64_t value, int64_t to) { return (value + to - 1) / to * to; };
-  WarpGrid best{1, warps};
-  double best_cost = -1;
-  for (int wm = 1; wm <= warps; ++wm) {
-    if (warps % wm != 0) continue;
-    const int wn = warps / wm;
-    const int64_t warp_m = up(m, 16 * wm) / wm, warp_n = up(n, 8 * wn) / wn;
-    // Work first (padding), then what each warp loads a k step; a policy makes the other split expensive, not impossible.
-    double cost = double(warp_m) * warp_n * warps / (double(m) * n) * 1000 + double(warp_m + warp_n);
-    if (policy == GemmPolicy::kFullRow) cost += 300.0 * (wn - 1);
-    if (policy == GemmPolicy::kFullCol) cost += 300.0 * (wm - 1);
-    if (best_cost < 0 || cost < best_cost) {
-      best_cost = cost;
-      best = {wm, wn};
-    }
-  }
-  return best;
-}
-
-bool IsMmaGemm(const TileState& state, const Gemm& gemm) {
-  const DType a = state.buffer(gemm.a.buffer).dtype, b = state.buffer(gemm.b.buffer).dtype, c = state.buffer(gemm.c.buffer).dtype;
-  if (a != b || (a != DType::kFloat16 && a != DType::kBFloat16)) return false;
-  return c == DType::kFloat32 || (c == DType::kFloat16 && a == DType::kFloat16);
-}
-
-GemmShape ShapeOf(const TileState& state, const Gemm& gemm) {
-  const auto last_two = [&](const Region& region) {
-    const std::vector<int64_t> e = state.Extents(region.extent);
-    return std::pair(e[e.size() - 2], e[e.size() - 1]);
-  };
-  const auto [m, n] = last_two(gemm.c);
-  const auto [a0, a1] = last_two(gemm.a);
-  return {m, n, gemm.transpose_a ? a0 : a1};
-}
-
 std::vector<int> MovingDims(const std::vector<int64_t>& extents) {
   std::vector<int> dims;
   for (size_t d = 0; d < extents.size(); ++d) {

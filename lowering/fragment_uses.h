@@ -36,13 +36,6 @@ std::optional<FragmentLayout> WantedLayout(const FragmentUse& use, const std::ve
 // none when no such fragment has a layout yet.
 std::optional<FragmentLayout> LoopLayout(const TileState& state, const Parallel& loop);
 
-// The warps of a block as a grid over a gemm's C tile, by policy.
-WarpGrid ChooseWarpGrid(GemmPolicy policy, int64_t m, int64_t n, int warps);
-// True when the tensor cores can do `gemm` (mma.m16n8k16: 16-bit operands of one type, fp32 or fp16 accumulator).
-bool IsMmaGemm(const TileState& state, const Gemm& gemm);
-struct GemmShape { int64_t m = 0, n = 0, k = 0; };
-GemmShape ShapeOf(const TileState& state, const Gemm& gemm);
-
 // Extents other than 1, and which dims they are.
 std::vector<int> MovingDims(const std::vector<int64_t>& extents);
 

@@ -108,4 +108,27 @@ FragmentLayout MmaOperandBLayout(int64_t n, int64_t k, WarpGrid grid) {
   return layout;
 }
 
+FragmentLayout WgmmaAccumulatorLayout(int64_t m, int64_t n, WarpGrid warpgroups) {
+  const int64_t m_blocks = CeilDiv(m, 64 * warpgroups.m), n_atoms = CeilDiv(n, 8 * warpgroups.n);
+  FragmentLayout layout;
+  layout.warps = 4 * warpgroups.m * warpgroups.n;
+  layout.dims = {
+      Dim(m, {{8, Owner::kLane, 4}, {2, Owner::kReg, 2}, {4, Owner::kWarp, 1}, {m_blocks, Owner::kReg, 4 * n_atoms}, {warpgroups.m, Owner::kWarp, 4}}),
+      Dim(n, {{2, Owner::kReg, 1}, {4, Owner::kLane, 1}, {n_atoms, Owner::kReg, 4}, {warpgroups.n, Owner::kWarp, 4 * warpgroups.m}}),
+  };
+  return layout;
+}
+
+FragmentLayout WgmmaOperandALayout(int64_t m, int64_t k, WarpGrid warpgroups, int element_bytes) {
+  const int64_t pack = 4 / element_bytes, regs = 4 * pack;  // elements of a 32-bit register, and of a thread a k step
+  const int64_t m_blocks = CeilDiv(m, 64 * warpgroups.m), k_steps = CeilDiv(k, 8 * pack);
+  FragmentLayout layout;
+  layout.warps = 4 * warpgroups.m * warpgroups.n;
+  layout.dims = {
+      Dim(m, {{8, Owner::kLane, 4}, {2, Owner::kReg, pack}, {4, Owner::kWarp, 1}, {m_blocks, Owner::kReg, regs * k_steps}, {warpgroups.m, Owner::kWarp, 4}}),
+      Dim(k, {{pack, Owner::kReg, 1}, {4, Owner::kLane, 1}, {2, Owner::kReg, 2 * pack}, {k_steps, Owner::kReg, regs}}),
+  };
+  return layout;
+}
+
 }  // namespace tilert

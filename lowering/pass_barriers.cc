@@ -2,6 +2,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "lowering/kernel_pass.h"
 
 namespace tilert {
@@ -49,7 +50,9 @@ struct Use {
   BufferId buffer = kNoId;
   Version version;
   bool write = false;
-  auto Key() const { return std::tuple(buffer, write, version.Key()); }
+  bool unfenced = false;  // a write that the async proxy does not see yet, barrier or not
+  bool settled = false;   // behind a barrier: only the async proxy still has to wait for it
+  auto Key() const { return std::tuple(buffer, write, unfenced, settled, version.Key()); }
 };
 bool operator<(const Use& a, const Use& b) { return a.Key() < b.Key(); }
 bool operator==(const Use& a, const Use& b) { return a.Key() == b.Key(); }
@@ -75,6 +78,7 @@ class BarrierPlacer {
  public:
   explicit BarrierPlacer(kir::Kernel& kernel) : k_(kernel) {}
   void Run() {
+    for (const kir::Ring& ring : k_.rings) in_ring_.insert(ring.buffers.begin(), ring.buffers.end());
     Pending pending;
     Process(k_.body, pending);
   }
@@ -89,14 +93,48 @@ class BarrierPlacer {
     return x.offset < y.offset + Bytes(y) && y.offset < x.offset + Bytes(x);
   }
 
-  std::vector<Use> UsesOf(const kir::Stmt& stmt, std::vector<Use>* in_flight) const {
-    std::vector<Use> uses;
+  // What a statement touches now. Tiles of rings are left out: their barriers order all that happens to them.
+  struct Uses {
+    std::vector<Use> all;
+    std::vector<Use> lasting;  // done with when the statement ends
+    bool proxy = false;        // by the async proxy
+  };
+  Uses UsesOf(const kir::Stmt& stmt) const {
+    Uses uses;
     for (const kir::SharedUse& use : kir::SharedUses(k_, stmt)) {
-      const Use u{use.buffer, ParseVersion(k_.exprs, use.version), use.write};
-      uses.push_back(u);
-      if (use.async) in_flight->push_back(u);
+      if (in_ring_.contains(use.buffer)) continue;
+      const Use u{use.buffer, ParseVersion(k_.exprs, use.version), use.write, use.write && !use.proxy && fences_, false};
+      uses.all.push_back(u);
+      if (!use.async) uses.lasting.push_back(u);
+      uses.proxy |= use.proxy;
     }
     return uses;
+  }
+
+  // A barrier: what was pending is seen by all, but writes that were not fenced are still unseen by the async proxy.
+  static void Settle(Pending* pending) {
+    Pending unfenced;
+    for (Use use : *pending) {
+      if (!use.unfenced) continue;
+      use.settled = true;
+      unfenced.push_back(use);
+    }
+    *pending = std::move(unfenced);
+    Normalise(pending);
+  }
+  static void Fence(Pending* pending) {
+    Pending fenced;
+    for (Use use : *pending) {
+      use.unfenced = false;
+      // Settled writes were seen by every thread; after this thread's fence another barrier is needed.
+      use.settled = false;
+      fenced.push_back(use);
+    }
+    *pending = std::move(fenced);
+    Normalise(pending);
+  }
+  bool Clash(const Use& use, bool proxy, const Pending& pending) const {
+    return std::any_of(pending.begin(), pending.end(), [&](const Use& other) { return (proxy || !other.settled) && Conflict(use, other); });
   }
 
   // The statement without its nested blocks: what its own operands read.
@@ -108,42 +146,62 @@ class BarrierPlacer {
 
   void Process(kir::Block& block, Pending& pending) {
     for (size_t i = 0; i < block.size(); ++i) {
-      if (std::holds_alternative<kir::BarSync>(block[i].op)) {
-        pending.clear();
-        continue;
-      }
-      if (auto* wait = std::get_if<kir::CpAsyncWait>(&block[i].op)) {  // complete, but only this thread's copies are visible to it
-        for (const kir::Retired& r : wait->retires) pending.push_back({r.buffer, ParseVersion(k_.exprs, r.version), true});
-        Normalise(&pending);
-        continue;
-      }
+      if (Synchronises(block[i], pending)) continue;
       if (std::holds_alternative<kir::Break>(block[i].op) && !exits_.empty()) exits_.back() = Union(exits_.back(), pending);
       if (std::holds_alternative<kir::Continue>(block[i].op) && !continues_.empty()) continues_.back() = Union(continues_.back(), pending);
       const bool nested = !kir::ChildBlocks(block[i]).empty() && !std::holds_alternative<kir::Elementwise>(block[i].op);
-      std::vector<Use> in_flight;
-      const std::vector<Use> uses = UsesOf(nested ? Shell(block[i]) : block[i], &in_flight);
-      const bool conflict = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-        return std::any_of(pending.begin(), pending.end(), [&](const Use& other) { return Conflict(use, other); });
-      });
-      if (conflict) {
-        block.insert(block.begin() + i, kir::Stmt{kir::BarSync{}, block[i].loc});
-        pending.clear();
-        ++i;
+      const Uses uses = UsesOf(nested ? Shell(block[i]) : block[i]);
+      bool conflict = false, unfenced = false;
+      for (const Use& use : uses.all) {
+        conflict |= Clash(use, uses.proxy, pending);
+        for (const Use& other : pending) unfenced |= uses.proxy && other.unfenced && Conflict(use, other);
       }
-      for (const Use& use : uses) {
-        if (std::find(in_flight.begin(), in_flight.end(), use) == in_flight.end()) pending.push_back(use);
+      if (unfenced) block.insert(block.begin() + static_cast<std::ptrdiff_t>(i++), kir::Stmt{kir::ProxyFence{}, block[i].loc});
+      if (unfenced) Fence(&pending);
+      if (conflict) block.insert(block.begin() + static_cast<std::ptrdiff_t>(i++), kir::Stmt{kir::BarSync{}, block[i].loc});
+      if (conflict) Settle(&pending);
+      pending.insert(pending.end(), uses.lasting.begin(), uses.lasting.end());
+      Normalise(&pending);
+      if (nested) Nested(block[i], uses.all, pending);
+    }
+  }
+
+  // Waits, fences and barriers: what they make of what is pending. False for other statements.
+  bool Synchronises(const kir::Stmt& stmt, Pending& pending) {
+    const auto retire = [&](const std::vector<kir::Retired>& retires, bool write) {
+      for (const kir::Retired& r : retires) {
+        if (k_.buffers[r.buffer].space != kir::Space::kShared || in_ring_.contains(r.buffer)) continue;
+        pending.push_back({r.buffer, ParseVersion(k_.exprs, r.version), write, write && fences_, false});
       }
       Normalise(&pending);
-      if (!nested) continue;
-      if (auto* branch = std::get_if<kir::If>(&block[i].op)) {
-        Pending other = pending;
-        Process(branch->then_body, pending);
-        Process(branch->else_body, other);
-        pending = Union(pending, other);
-      } else if (auto* loop = std::get_if<kir::For>(&block[i].op)) {
-        Loop(loop->body, loop->var, Trips(*loop), uses, pending);
-      } else if (auto* loop = std::get_if<kir::While>(&block[i].op)) {
-        Loop(loop->body, kNoId, kUnknownTrips, uses, pending);
+      return true;
+    };
+    // Complete, but other threads know only after a barrier.
+    if (auto* wait = std::get_if<kir::CpAsyncWait>(&stmt.op)) return retire(wait->retires, true);
+    if (auto* wait = std::get_if<kir::WgmmaWait>(&stmt.op)) return retire(wait->retires, false);
+    if (auto* wait = std::get_if<kir::StoreWait>(&stmt.op)) return retire(wait->retires, false);
+    if (std::holds_alternative<kir::ProxyFence>(stmt.op)) return Fence(&pending), true;
+    if (std::holds_alternative<kir::BarSync>(stmt.op)) return Settle(&pending), true;
+    return false;
+  }
+
+  void Nested(kir::Stmt& stmt, const std::vector<Use>& uses, Pending& pending) {
+    if (auto* branch = std::get_if<kir::If>(&stmt.op)) {
+      Pending other = pending;
+      Process(branch->then_body, pending);
+      Process(branch->else_body, other);
+      pending = Union(pending, other);
+    } else if (auto* loop = std::get_if<kir::For>(&stmt.op)) {
+      Loop(loop->body, loop->var, Trips(*loop), uses, pending);
+    } else if (auto* loop = std::get_if<kir::While>(&stmt.op)) {
+      Loop(loop->body, kNoId, kUnknownTrips, uses, pending);
+    } else if (auto* tiles = std::get_if<kir::ForTiles>(&stmt.op)) {
+      Loop(tiles->body, kNoId, kUnknownTrips, uses, pending);
+    } else if (auto* roles = std::get_if<kir::Roles>(&stmt.op)) {
+      // Roles share only what rings guard; each is a block of its own.
+      for (kir::Role& role : roles->roles) {
+        Pending own = pending;
+        if (!role.one_thread) Process(role.body, own);
       }
     }
   }
@@ -167,12 +225,10 @@ class BarrierPlacer {
       end = Union(end, continues_.back());
       continues_.pop_back();
       // The header's own reads (a While condition in shared memory) happen again before the body.
-      const bool reread = std::any_of(header.begin(), header.end(), [&](const Use& use) {
-        return std::any_of(end.begin(), end.end(), [&](const Use& other) { return Conflict(use, other); });
-      });
+      const bool reread = std::any_of(header.begin(), header.end(), [&](const Use& use) { return Clash(use, false, end); });
       if (reread) {
         body.push_back({kir::BarSync{}, {}});
-        end.clear();
+        Settle(&end);
       }
       Pending around = end;
       for (Use& use : around) {
@@ -193,6 +249,15 @@ class BarrierPlacer {
   }
 
   kir::Kernel& k_;
+  // Fences matter only where something is read by the async proxy; without them settled writes would pile up for nothing.
+  const bool fences_ = !k_.tensor_maps.empty() || UsesWgmma(k_.body);
+  static bool UsesWgmma(const kir::Block& block) {
+    return std::any_of(block.begin(), block.end(), [](const kir::Stmt& stmt) {
+      const std::vector<const kir::Block*> children = kir::ChildBlocks(stmt);
+      return std::holds_alternative<kir::Wgmma>(stmt.op) || std::any_of(children.begin(), children.end(), [](const kir::Block* b) { return UsesWgmma(*b); });
+    });
+  }
+  absl::flat_hash_set<BufferId> in_ring_;
   std::vector<Pending> exits_, continues_;
 };
 

@@ -8,6 +8,7 @@ class BoundsProver {
  public:
   explicit BoundsProver(kir::Kernel& kernel) : k_(kernel), ranges_(kernel) {
     for (size_t d = 0; d < k_.block_vars.size(); ++d) BindBelow(k_.block_vars[d], k_.exprs.Int(0), k_.grid[d]);
+    for (const kir::Ring& ring : k_.rings) BindBelow(ring.slot, k_.exprs.Int(0), k_.exprs.Int(ring.slots));
   }
 
   void Process(kir::Block& block) {
@@ -26,6 +27,8 @@ class BoundsProver {
         Process(branch->else_body);
       } else if (auto* loop = std::get_if<kir::While>(&stmt.op)) {
         Process(loop->body);
+      } else if (std::holds_alternative<kir::Roles>(stmt.op) || std::holds_alternative<kir::ForTiles>(stmt.op)) {
+        for (kir::Block* child : kir::ChildBlocks(stmt)) Process(*child);
       } else if (auto* copy = std::get_if<kir::Copy>(&stmt.op)) {
         Prove(copy->src, copy->layout);
         Prove(copy->dst, copy->layout);

@@ -8,6 +8,8 @@ namespace tilert {
 namespace {
 
 constexpr int64_t kAlign = 128;
+constexpr int64_t kSwizzleRows = 8;      // a swizzle pattern repeats after as many rows; TMA and wgmma apply it to addresses
+constexpr int64_t kBarrierBytes = 8;
 
 // Statements are numbered in program order; a buffer is live from its first to its last use, and through the whole of any loop that
 // uses it, because it may carry values from one iteration to the next.
@@ -15,6 +17,7 @@ struct Live {
   BufferId buffer = kNoId;
   int first = -1, last = -1;
   int64_t bytes = 0;
+  int64_t align = kAlign;
 };
 
 class Liveness {
@@ -29,6 +32,7 @@ class Liveness {
       const kir::Buffer& buffer = kernel_.buffers[id];
       live_[id].buffer = id;
       live_[id].bytes = (buffer.shared.bytes() + kAlign - 1) / kAlign * kAlign * buffer.versions;
+      if (buffer.shared.swizzled) live_[id].align = std::max(kAlign, buffer.shared.pitch * kSwizzleRows);
       used.push_back(live_[id]);
     }
     return used;
@@ -93,7 +97,7 @@ absl::Status PlanSharedMemory(KernelState& state) {
     int64_t offset = 0;
     for (const auto& [begin, end] : taken) {
       if (offset + next.bytes <= begin) break;
-      offset = std::max(offset, end);
+      offset = std::max(offset, (end + next.align - 1) / next.align * next.align);
     }
     kernel.buffers[next.buffer].offset = offset;
     total = std::max(total, offset + next.bytes);
@@ -102,6 +106,11 @@ absl::Status PlanSharedMemory(KernelState& state) {
   // A buffer that nothing touches still needs a place to be well-formed.
   for (kir::Buffer& buffer : kernel.buffers) {
     if (buffer.space == kir::Space::kShared && buffer.offset < 0) buffer.offset = 0;
+  }
+  total = (total + kBarrierBytes - 1) / kBarrierBytes * kBarrierBytes;
+  for (kir::Ring& ring : kernel.rings) {
+    ring.offset = total;
+    total += 2 * kBarrierBytes * ring.slots;
   }
   kernel.shared_bytes = total;
   if (total > state.target.max_shared_bytes) {

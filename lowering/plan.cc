@@ -1,41 +1,21 @@
 // The builder's tables, expressions, control flow and dispatch over statements.
+#include <utility>
+
 #include "ir/status_util.h"
 #include "lowering/affine.h"
 #include "lowering/plan_builder.h"
 
 namespace tilert {
 
-absl::flat_hash_set<BufferId> BuffersRead(const Program& program, const Stmt& root) {
-  absl::flat_hash_set<BufferId> read;
-  ForEachStmt({root}, [&](const Stmt& stmt) {
-    ForEachExpr(stmt, [&](Expr e) {
-      ForEachNode(program.exprs, e, [&](Expr, const ExprNode& node) {
-        if (node.op == ExprOp::kLoad) read.insert(static_cast<BufferId>(node.i));
-      });
-    });
-    if (auto* copy = std::get_if<Copy>(&stmt.op)) read.insert(copy->src.buffer);
-    if (auto* reduce = std::get_if<Reduce>(&stmt.op)) read.insert({reduce->src.buffer, reduce->dst.buffer});
-    if (auto* gemm = std::get_if<Gemm>(&stmt.op)) read.insert({gemm->a.buffer, gemm->b.buffer, gemm->c.buffer});
-  });
-  return read;
-}
-
-absl::flat_hash_set<BufferId> BuffersWritten(const Stmt& root) {
-  absl::flat_hash_set<BufferId> written;
-  ForEachStmt({root}, [&](const Stmt& stmt) {
-    if (auto* copy = std::get_if<Copy>(&stmt.op)) written.insert(copy->dst.buffer);
-    if (auto* fill = std::get_if<Fill>(&stmt.op)) written.insert(fill->dst.buffer);
-    if (auto* reduce = std::get_if<Reduce>(&stmt.op)) written.insert(reduce->dst.buffer);
-    if (auto* gemm = std::get_if<Gemm>(&stmt.op)) written.insert(gemm->c.buffer);
-    if (auto* store = std::get_if<Store>(&stmt.op)) written.insert(store->buffer);
-    if (auto* atomic = std::get_if<Atomic>(&stmt.op)) written.insert(atomic->buffer);
-  });
-  return written;
-}
-
 absl::StatusOr<kir::Kernel> PlanBuilder::Run() {
   MapParameters();
-  TILERT_RETURN_IF_ERROR(EmitBlock(s_.L().body, k_.body));
+  ForEachStmt(s_.L().body, [&](const Stmt& stmt) { wgmma_ |= IsWgmma(stmt); });
+  rings_ = FindRings(s_);
+  if (rings_.groups.empty()) {
+    TILERT_RETURN_IF_ERROR(EmitBlock(s_.L().body, k_.body));
+  } else {
+    TILERT_RETURN_IF_ERROR(EmitRoles());
+  }
   k_.schedule = s_.report;
   return std::move(k_);
 }
@@ -160,26 +140,52 @@ absl::StatusOr<Expr> PlanBuilder::BlockExpr(Expr e) {
   return translated;
 }
 
-absl::Status PlanBuilder::EmitBlock(const Block& block, kir::Block& out) {
+// `keep_open`: the caller takes care of tensor core work that is unfinished at the end.
+absl::Status PlanBuilder::EmitBlock(const Block& block, kir::Block& out, bool keep_open) {
   kir::Block* const outer = block_;
   block_ = &out;
-  for (const Stmt& stmt : block) {
-    loc_ = stmt.loc;
-    FlushAsyncFor(stmt);
-    TILERT_RETURN_IF_ERROR(EmitStmt(stmt));
+  auto outer_fills = std::exchange(lazy_fills_, {});
+  for (size_t i = 0; i < block.size(); ++i) {
+    loc_ = block[i].loc;
+    Acquire(block, i);
+    Prepare(block[i]);
+    auto* alloc = std::get_if<Alloc>(&block[i].op);
+    TILERT_RETURN_IF_ERROR(alloc ? EmitAlloc(alloc->buffer, OverwrittenFirst(block, i)) : EmitStmt(block[i]));
+    Release(block, i);
   }
   FlushAsync();
+  FillNow({});
+  if (!keep_open) RetireAll();
+  lazy_fills_ = std::move(outer_fills);
   block_ = outer;
   return absl::OkStatus();
+}
+
+// True when the fragment that statement `at` allocates is wholly written by the next statement that touches it.
+bool PlanBuilder::OverwrittenFirst(const Block& block, size_t at) const {
+  const BufferId id = std::get<Alloc>(block[at].op).buffer;
+  for (size_t i = at + 1; i < block.size(); ++i) {
+    if (!BuffersRead(s_.program, block[i]).contains(id) && !BuffersWritten(block[i]).contains(id)) continue;
+    auto* fill = std::get_if<Fill>(&block[i].op);
+    return fill != nullptr && s_.IsWhole(fill->dst) && !Loads(s_.program.exprs, fill->value, id);
+  }
+  return false;
+}
+
+// What must have been done before `stmt`: waits for asynchronous work on what it touches, fills put off until now.
+void PlanBuilder::Prepare(const Stmt& stmt) {
+  FlushAsyncFor(stmt);
+  RetireFor(stmt);
+  FillBefore(stmt);
 }
 
 absl::Status PlanBuilder::EmitStmt(const Stmt& stmt) {
   return std::visit(
       Overloaded{
-          [&](const Alloc& op) { return EmitAlloc(op.buffer); },
+          [&](const Alloc& op) { return EmitAlloc(op.buffer, false); },
           [&](const Copy& op) { return op.is_async ? Unsupported(stmt, "an asynchronous copy") : EmitCopy(op); },
           [&](const Gemm& op) { return op.is_async ? Unsupported(stmt, "an asynchronous gemm") : EmitGemm(op); },
-          [&](const Fill& op) { EmitFill(buffers_[op.dst.buffer], Tr(op.value)); return absl::OkStatus(); },
+          [&](const Fill& op) { FillLazily(buffers_[op.dst.buffer], Tr(op.value)); return absl::OkStatus(); },
           [&](const Reduce& op) { return EmitReduce(op); },
           [&](const Scan&) { return Internal("scan left after desugaring"); },
           [&](const Parallel& op) { return EmitParallel(op); },
@@ -232,10 +238,11 @@ absl::Status PlanBuilder::Unsupported(const Stmt& stmt, std::string_view what) c
                                       "; write it with tile statements, or run the program on the CPU (device = cpu)"));
 }
 
-absl::Status PlanBuilder::EmitAlloc(BufferId id) {
+absl::Status PlanBuilder::EmitAlloc(BufferId id, bool overwritten) {
   const Buffer& buffer = s_.buffer(id);
   if (buffer.scope == Scope::kShared) {
     const auto versions = versions_.find(id);
+    if (rings_.group_of_buffer.contains(id)) return absl::OkStatus();  // made with its ring
     buffers_[id] = NewShared(buffer.name, buffer.dtype, s_.shared[id], versions == versions_.end() ? 1 : versions->second);
     return absl::OkStatus();
   }
@@ -244,7 +251,7 @@ absl::Status PlanBuilder::EmitAlloc(BufferId id) {
   if (buffer.scope == Scope::kFragment) layout = s_.fragments[id];
   buffers_[id] = NewRegister(buffer.name, buffer.dtype, std::move(layout));
   // A read of what was never written gives zero (docs/ir_spec.md); the compiler drops the zeros that nobody reads.
-  Emit(kir::Declare{buffers_[id], true});
+  Emit(kir::Declare{buffers_[id], !overwritten});
   return absl::OkStatus();
 }
 
@@ -276,9 +283,7 @@ absl::Status PlanBuilder::EmitFor(const For& loop) {
   TILERT_ASSIGN_OR_RETURN(out.begin, BlockExpr(loop.begin));
   TILERT_ASSIGN_OR_RETURN(out.end, BlockExpr(loop.end));
   TILERT_ASSIGN_OR_RETURN(out.step, BlockExpr(loop.step));
-  TILERT_RETURN_IF_ERROR(EmitBlock(loop.body, out.body));
-  Emit(std::move(out));
-  return absl::OkStatus();
+  return EmitLoopBody(loop, out);
 }
 
 absl::Status PlanBuilder::EmitIf(const If& branch) {
@@ -298,6 +303,7 @@ absl::Status PlanBuilder::EmitWhile(const While& loop) {
     in_fragment |= node.op == ExprOp::kLoad && s_.scope(static_cast<BufferId>(node.i)) == Scope::kFragment;
   });
   kir::While out;
+  ++loops_;
   if (!in_fragment) {
     out.cond = Tr(loop.cond);
     TILERT_RETURN_IF_ERROR(EmitBlock(loop.body, out.body));
@@ -312,6 +318,7 @@ absl::Status PlanBuilder::EmitWhile(const While& loop) {
     for (kir::Stmt& stmt : rest) out.body.push_back(std::move(stmt));
     block_ = outer;
   }
+  --loops_;
   Emit(std::move(out));
   return absl::OkStatus();
 }

@@ -4,13 +4,18 @@
 // barriers (pass_barriers.cc), places in shared memory (pass_shared_memory.cc), proofs of bounds (pass_bounds.cc).
 #pragma once
 
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "lowering/fragment_uses.h"
+#include "lowering/tile_access.h"
+#include "lowering/tile_gemm.h"
+#include "lowering/tile_rings.h"
 #include "lowering/tile_state.h"
 
 namespace tilert {
@@ -35,13 +40,15 @@ class PlanBuilder {
   std::vector<Expr> Tr(const std::vector<Expr>& es);
   absl::StatusOr<Expr> BlockExpr(Expr e);
   void Emit(kir::StmtOp op) { block_->push_back({std::move(op), loc_}); }
-  absl::Status EmitBlock(const Block& block, kir::Block& out);
+  absl::Status EmitBlock(const Block& block, kir::Block& out, bool keep_open = false);
+  void Prepare(const Stmt& stmt);
   absl::Status EmitStmt(const Stmt& stmt);
   absl::Status EmitFor(const For& loop);
   absl::Status EmitIf(const If& branch);
   absl::Status EmitWhile(const While& loop);
   absl::Status EmitVarStore(const Store& store);
-  absl::Status EmitAlloc(BufferId id);
+  bool OverwrittenFirst(const Block& block, size_t at) const;
+  absl::Status EmitAlloc(BufferId id, bool overwritten);
   void EmitFill(BufferId fragment, Expr value);
   absl::Status Unsupported(const Stmt& stmt, std::string_view what) const;
 
@@ -57,6 +64,7 @@ class PlanBuilder {
   BufferId StageOut(BufferId fragment);              // kernel register buffer → new shared buffer with its contents
   void StageIn(BufferId shared, BufferId fragment);  // and back
   BufferId NewScratch(const std::string& name, DType dtype, const std::vector<int64_t>& extents);
+  bool TakesStmatrix(const kir::TileAccess& dst, const kir::TileAccess& src, const FragmentLayout& layout) const;
   bool IsAsync(const kir::TileAccess& dst, const kir::TileAccess& src, int64_t width, Expr fill) const;
   void FlushAsync();
   void FlushAsyncFor(const Stmt& stmt);
@@ -72,8 +80,9 @@ class PlanBuilder {
 
   // plan_gemm.cc
   absl::Status EmitGemm(const Gemm& gemm);
-  absl::Status EmitMmaGemm(const Gemm& gemm);
+  absl::Status EmitMmaGemm(const Gemm& gemm, WarpGrid grid);
   absl::Status EmitSimtGemm(const Gemm& gemm);
+  bool IsDirect(BufferId accumulator, const FragmentLayout& wanted) const;
   struct Operand {
     bool in_registers = false;
     kir::TileAccess access;    // follows: 0 = M or N, 1 = K
@@ -85,6 +94,44 @@ class PlanBuilder {
   };
   absl::StatusOr<Operand> GemmOperand(const Region& region, bool k_last, const FragmentLayout& wanted);
   BufferId LoadOperand(const Operand& operand, const FragmentLayout& layout, Expr k, bool ragged, std::string name);
+
+  // plan_wgmma.cc: tensor core work that goes on while later statements run.
+  struct PendingRelease {
+    kir::RingId ring = 0;
+    int behind = 0;  // positions between the slot and where the ring is now
+  };
+  struct OpenGroup {  // committed, not yet waited for; oldest first
+    BufferId acc = kNoId;              // kernel buffers
+    std::vector<BufferId> reads;       // register operands and shared tiles outside rings
+    std::vector<PendingRelease> releases;
+    Expr exists;                       // set: issued only if this holds (an iteration ago, or by a loop that may not run)
+  };
+  bool IsWgmma(const Stmt& stmt) const;
+  absl::Status EmitWgmmaGemm(const Gemm& gemm, const GemmChoice& choice);
+  kir::TileAccess WgmmaOperand(const Region& region, bool k_last, const FragmentLayout& wanted, OpenGroup* group);
+  void Retire(size_t count);
+  void RetireAll() { Retire(open_.size()); }
+  void RetireFor(const Stmt& stmt);
+  void FillLazily(BufferId fragment, Expr value);
+  void FillNow(const std::vector<BufferId>& fragments);
+  void FillBefore(const Stmt& stmt);
+  absl::Status EmitLoopBody(const For& loop, kir::For& out);
+
+  // plan_roles.cc: warps that compute, and a thread that fills the rings of tiles for them.
+  absl::Status EmitRoles();
+  void MakeRings();
+  absl::Status EmitProducer(const Block& block, kir::Block& out);
+  void EmitFills(const RingGroup& group, kir::RingId ring, const Copy& copy);
+  void Acquire(const Block& block, size_t at);
+  void Release(const Block& block, size_t at);
+  kir::MapId MapOf(BufferId program_buffer, const std::vector<int64_t>& box, int64_t panel, int swizzle);
+
+  // plan_store.cc: results that leave through shared memory by TMA.
+  void FindStores();
+  bool CanTmaStore(const Copy& copy) const;
+  int64_t StoreChunk(const Copy& copy) const;
+  absl::Status EmitTmaStore(const Copy& copy);
+  void EmitBoxStore(const Region& to, BufferId from, Expr version, int64_t column);
 
   // plan_pipeline.cc
   struct Producer {
@@ -108,11 +155,17 @@ class PlanBuilder {
   absl::flat_hash_map<BufferId, Expr> slots_;        // program shared buffer → current version
   absl::flat_hash_map<VarId, Expr> substitutes_;     // program var → kernel expression
   absl::flat_hash_map<BufferId, int64_t> versions_;  // program shared buffer → number of versions
+  RingPlan rings_;
+  std::vector<OpenGroup> open_;
+  absl::flat_hash_map<BufferId, Expr> lazy_fills_;   // kernel accumulators known to hold this value, not yet written
+  absl::flat_hash_map<BufferId, Expr> zero_when_;    // kernel accumulator → its next gemm starts from zero if this holds
+  absl::flat_hash_map<const Copy*, const Copy*> forwarded_;  // tile → tensor: the fragment → tile copy it stands for as well
+  absl::flat_hash_set<const Copy*> skipped_;         // those fragment → tile copies
+  std::map<std::tuple<int64_t, int64_t, int64_t, DType>, BufferId> store_stages_;  // rows, columns, versions, type: what results pass through
+  std::vector<VarId> producer_vars_;                 // variables that the producer has so far
+  int loops_ = 0;                                    // loops of the program around the statement
+  bool wgmma_ = false;                               // the launch has gemms by wgmma
   std::vector<BufferId> outstanding_;                // kernel shared buffers with copies in flight outside a pipeline
 };
-
-// Buffers of the program that `stmt` (with everything nested in it) reads or writes.
-absl::flat_hash_set<BufferId> BuffersRead(const Program& program, const Stmt& stmt);
-absl::flat_hash_set<BufferId> BuffersWritten(const Stmt& stmt);
 
 }  // namespace tilert

@@ -71,6 +71,23 @@ bool PlanBuilder::IsAsync(const kir::TileAccess& dst, const kir::TileAccess& src
          width * DTypeBytes(to.dtype) >= kMinAsyncBytes;
 }
 
+// Whole 8×8 matrices in the order of tensor core accumulators, into 16-byte chunks of shared memory. PTX ISA "stmatrix".
+bool PlanBuilder::TakesStmatrix(const kir::TileAccess& dst, const kir::TileAccess& src, const FragmentLayout& layout) const {
+  const kir::Buffer &to = k_.buffers[dst.buffer], &from = k_.buffers[src.buffer];
+  if (s_.target.family != Family::kHopper || from.space != kir::Space::kRegister || to.space != kir::Space::kShared) return false;
+  const bool narrow = to.dtype == DType::kFloat16 || to.dtype == DType::kBFloat16;
+  if (!narrow || (from.dtype != to.dtype && from.dtype != DType::kFloat32) || layout.dims.size() != 2) return false;
+  const auto starts = [](const LayoutDim& dim, Factor first, Factor second) {
+    const auto same = [](const Factor& a, const Factor& b) { return a.size == b.size && a.owner == b.owner && (a.owner == Owner::kReg || a.stride == b.stride); };
+    return dim.extent == dim.padded() && dim.factors.size() >= 2 && same(dim.factors[0], first) && same(dim.factors[1], second);
+  };
+  if (!starts(layout.dims[1], {2, Owner::kReg, 1}, {4, Owner::kLane, 1}) || layout.dims[1].factors[0].stride != 1) return false;
+  if (!starts(layout.dims[0], {8, Owner::kLane, 4}, {2, Owner::kReg, 2})) return false;
+  return dst.follows.size() == 3 && dst.follows[1] == 0 && dst.follows[2] == 1 && to.shared.pitch % kVectorBytes == 0 &&
+         k_.exprs.IsInt(dst.start[1], 0) && k_.exprs.IsInt(dst.start[2], 0) && to.shared.extents[0] == layout.dims[0].extent &&
+         to.shared.extents[1] == layout.dims[1].extent;
+}
+
 // Emits the copy by the best method; asynchronous ones are not committed here.
 void PlanBuilder::EmitTileCopy(kir::TileAccess dst, kir::TileAccess src, FragmentLayout layout, Expr fill) {
   const size_t rank = layout.dims.size();
@@ -80,10 +97,13 @@ void PlanBuilder::EmitTileCopy(kir::TileAccess dst, kir::TileAccess src, Fragmen
   kir::CopyMethod method = kir::CopyMethod::kVector;
   if (registers_only) method = kir::CopyMethod::kRegister;
   if (IsAsync(dst, src, width, fill)) method = kir::CopyMethod::kCpAsync;
+  if (TakesStmatrix(dst, src, layout)) method = kir::CopyMethod::kStmatrix;
   Emit(kir::Copy{method, std::move(dst), std::move(src), std::move(layout), width, fill});
 }
 
 absl::Status PlanBuilder::EmitCopy(const Copy& copy) {
+  if (rings_.Has(copy) || skipped_.contains(&copy)) return absl::OkStatus();  // the producer's; or done with the store it leads to
+  if (CanTmaStore(copy)) return EmitTmaStore(copy);
   const std::vector<int64_t> src = s_.Extents(copy.src.extent), dst = s_.Extents(copy.dst.extent);
   if (!AllKnown(src) || !AllKnown(dst)) {
     return InvalidArgument("a copy from '", s_.buffer(copy.src.buffer).name, "' to '", s_.buffer(copy.dst.buffer).name,

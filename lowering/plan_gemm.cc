@@ -13,7 +13,21 @@ constexpr int64_t kMatrixRow = 8;  // elements of a row of ldmatrix: 16 bytes
 
 }  // namespace
 
-absl::Status PlanBuilder::EmitGemm(const Gemm& gemm) { return IsMmaGemm(s_, gemm) ? EmitMmaGemm(gemm) : EmitSimtGemm(gemm); }
+absl::Status PlanBuilder::EmitGemm(const Gemm& gemm) {
+  const GemmChoice choice = ChooseGemm(s_, gemm);
+  switch (choice.unit) {
+    case GemmUnit::kSimt: return EmitSimtGemm(gemm);
+    case GemmUnit::kMma: return EmitMmaGemm(gemm, choice.grid);
+    case GemmUnit::kWgmma: return EmitWgmmaGemm(gemm, choice);
+  }
+  return Internal("a gemm of no kind");
+}
+
+// The fragment is what the instruction accumulates in: no conversion before and after.
+bool PlanBuilder::IsDirect(BufferId accumulator, const FragmentLayout& wanted) const {
+  const FragmentLayout& layout = k_.buffers[accumulator].layout;
+  return CanRead(layout, wanted) && CanRead(wanted, layout);
+}
 
 // An operand as (rows, K): in registers when it already has the layout `wanted`, else in shared memory. `k_last`: stored [rows, K].
 absl::StatusOr<PlanBuilder::Operand> PlanBuilder::GemmOperand(const Region& region, bool k_last, const FragmentLayout& wanted) {
@@ -63,13 +77,12 @@ BufferId PlanBuilder::LoadOperand(const Operand& operand, const FragmentLayout& 
   return registers;
 }
 
-absl::Status PlanBuilder::EmitMmaGemm(const Gemm& gemm) {
+absl::Status PlanBuilder::EmitMmaGemm(const Gemm& gemm, WarpGrid grid) {
   const GemmShape shape = ShapeOf(s_, gemm);
-  const WarpGrid grid = ChooseWarpGrid(gemm.policy, shape.m, shape.n, s_.warps);
   const FragmentLayout wanted = MmaAccumulatorLayout(shape.m, shape.n, grid);
   const BufferId result = buffers_[gemm.c.buffer];
   BufferId acc = result;
-  const bool direct = CanRead(k_.buffers[result].layout, wanted) && CanRead(wanted, k_.buffers[result].layout);
+  const bool direct = IsDirect(result, wanted);
   if (!direct) {
     acc = NewRegister(k_.buffers[result].name + "_acc", k_.buffers[result].dtype, wanted);
     Emit(kir::Declare{acc, true});

@@ -16,12 +16,6 @@
 namespace tilert {
 namespace {
 
-bool HasJump(const Block& body) {
-  bool jump = false;
-  ForEachStmt(body, [&](const Stmt& stmt) { jump |= std::holds_alternative<Break>(stmt.op) || std::holds_alternative<Continue>(stmt.op); });
-  return jump;
-}
-
 // True when statements of `block` outside `loop` touch `buffer` (its Alloc aside).
 bool UsedOutside(const Program& program, const Block& block, const For& loop, BufferId buffer) {
   for (const Stmt& stmt : block) {
@@ -55,7 +49,7 @@ std::vector<PlanBuilder::Producer> PlanBuilder::FindProducers(const For& loop) c
   for (size_t i = 0; i < loop.body.size(); ++i) {
     const auto* copy = std::get_if<Copy>(&loop.body[i].op);
     if (copy == nullptr || copy->fill || s_.scope(copy->src.buffer) != Scope::kGlobal || s_.scope(copy->dst.buffer) != Scope::kShared) continue;
-    if (allocated.contains(copy->dst.buffer)) continue;
+    if (allocated.contains(copy->dst.buffer) || rings_.Has(*copy)) continue;
     bool fixed = s_.buffer(copy->src.buffer).dtype == s_.buffer(copy->dst.buffer).dtype;
     for (const Region* region : {&copy->src, &copy->dst}) {
       for (Expr e : region->start) {
@@ -141,6 +135,7 @@ void PlanBuilder::WaitForGroup(const std::vector<Producer>& producers, size_t gr
   const bool waits = !wait.retires.empty();
   if (waits) Emit(std::move(wait));
   if (!waits && group > 0) return;
+  if (wgmma_) Emit(kir::ProxyFence{});
   // One barrier here publishes the group and frees the version that is filled next; left to first use it would stand in inner loops.
   Emit(kir::BarSync{});
 }
@@ -155,6 +150,8 @@ absl::Status PlanBuilder::EmitPipelined(const For& loop, std::vector<Producer> p
   TILERT_ASSIGN_OR_RETURN(const Expr begin, BlockExpr(loop.begin));
   TILERT_ASSIGN_OR_RETURN(const Expr end, BlockExpr(loop.end));
   const Expr limit = Fold(k_.exprs, k_.exprs.Binary(ExprOp::kSub, end, begin));
+  RetireAll();
+  FillNow({});
   const std::vector<BufferId> older = outstanding_;
   const SourceLoc loc = loc_;
   TILERT_RETURN_IF_ERROR(FillPipeline(loop, producers, ahead, limit, versions));
@@ -168,6 +165,7 @@ absl::Status PlanBuilder::EmitPipelined(const For& loop, std::vector<Producer> p
   for (const Producer& producer : producers) slots_[producer.copy->dst.buffer] = version;
   Emit(kir::Let{loop.var, AddIndex(k_.exprs, begin, VarExpr(t))});
 
+  ++loops_;
   outstanding_ = older;
   int waited = 0;  // groups waited for in this iteration
   const auto wait_next = [&]() -> absl::Status {
@@ -194,10 +192,15 @@ absl::Status PlanBuilder::EmitPipelined(const For& loop, std::vector<Producer> p
       while (read.contains(p.copy->dst.buffer) && waited <= static_cast<int>(p.group)) TILERT_RETURN_IF_ERROR(wait_next());
     }
     if (waited == 0) TILERT_RETURN_IF_ERROR(wait_next());
-    FlushAsyncFor(stmt);
+    Acquire(loop.body, i);
+    Prepare(stmt);
     TILERT_RETURN_IF_ERROR(EmitStmt(stmt));
+    Release(loop.body, i);
   }
   FlushAsync();
+  FillNow({});
+  RetireAll();
+  --loops_;
   block_ = outer;
   slots_ = saved_slots;
   loc_ = loc;

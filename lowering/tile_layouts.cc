@@ -6,6 +6,7 @@
 #include "ir/status_util.h"
 #include "lowering/affine.h"
 #include "lowering/fragment_uses.h"
+#include "lowering/tile_gemm.h"
 #include "lowering/tile_state.h"
 
 namespace tilert {
@@ -48,17 +49,15 @@ class LayoutSolver {
   }
 
   void Instruction(const Gemm& gemm) {
-    if (!IsMmaGemm(s_, gemm)) return;
-    const GemmShape shape = ShapeOf(s_, gemm);
-    const WarpGrid grid = ChooseWarpGrid(gemm.policy, shape.m, shape.n, s_.warps);
-    if (Unset(gemm.c.buffer) && gemm.c.extent.size() == 2) Set(gemm.c.buffer, MmaAccumulatorLayout(shape.m, shape.n, grid), "mma accumulator");
-    const auto operand = [&](const Region& region, bool swapped, FragmentLayout layout, std::string_view why) {
-      if (!Unset(region.buffer) || !s_.IsWhole(region) || region.extent.size() != 2) return;
-      if (swapped) std::swap(layout.dims[0], layout.dims[1]);
-      Set(region.buffer, std::move(layout), why);
+    const GemmChoice choice = ChooseGemm(s_, gemm);
+    if (choice.unit == GemmUnit::kSimt) return;
+    const std::string_view unit = choice.unit == GemmUnit::kMma ? "mma" : choice.transposed ? "wgmma (transposed)" : "wgmma";
+    if (Unset(gemm.c.buffer) && gemm.c.extent.size() == 2) Set(gemm.c.buffer, AccumulatorLayout(s_, gemm, choice), Cat(unit, " accumulator"));
+    const auto operand = [&](const Region& region, FragmentLayout layout, std::string_view name) {
+      if (Unset(region.buffer) && s_.IsWhole(region) && region.extent.size() == 2) Set(region.buffer, std::move(layout), Cat(unit, name));
     };
-    operand(gemm.a, gemm.transpose_a, MmaOperandALayout(shape.m, shape.k, grid), "mma operand A");
-    operand(gemm.b, !gemm.transpose_b, MmaOperandBLayout(shape.n, shape.k, grid), "mma operand B");
+    operand(gemm.a, OperandALayout(s_, gemm, choice), " operand A");
+    operand(gemm.b, OperandBLayout(s_, gemm, choice), " operand B");
   }
 
   void Propagate() {
@@ -140,18 +139,9 @@ class LayoutSolver {
       if (s_.scope(id) != Scope::kShared) continue;
       const std::vector<int64_t> shape = s_.Shape(id);
       const int bytes = DTypeBytes(s_.buffer(id).dtype);
-      s_.shared[id] = shape.size() < 2 || RowMajorWanted(id) ? RowMajorShared(shape, bytes) : SwizzledShared(shape, bytes);
+      s_.shared[id] = shape.size() < 2 || s_.RowMajorWanted(id) ? RowMajorShared(shape, bytes) : SwizzledShared(shape, bytes);
       s_.report += Cat("  ", s_.buffer(id).name, ": shared, ", ToString(s_.shared[id]), "\n");
     }
-  }
-
-  bool RowMajorWanted(BufferId id) const {
-    bool wanted = false;
-    ForEachStmt(s_.program.launches[s_.launch].body, [&](const Stmt& stmt) {
-      auto* note = std::get_if<Annotate>(&stmt.op);
-      wanted |= note && note->buffer == id && note->kind == AnnotationKind::kLayoutRowMajor;
-    });
-    return wanted;
   }
 
   TileState& s_;

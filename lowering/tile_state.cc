@@ -42,6 +42,15 @@ bool TileState::IsWhole(const Region& region) const {
   return true;
 }
 
+bool TileState::RowMajorWanted(BufferId id) const {
+  bool wanted = false;
+  ForEachStmt(program.launches[launch].body, [&](const Stmt& stmt) {
+    auto* note = std::get_if<Annotate>(&stmt.op);
+    wanted |= note && note->buffer == id && note->kind == AnnotationKind::kLayoutRowMajor;
+  });
+  return wanted;
+}
+
 uint32_t TileState::Alignment(BufferId id) const {
   uint32_t global = 0;
   for (BufferId b = 0; b < program.buffers.size(); ++b) {

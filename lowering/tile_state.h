@@ -38,6 +38,8 @@ struct TileState {
   Expr Int(int64_t value) { return E().Int(value); }
   Region Whole(BufferId id);
   bool IsWhole(const Region& region) const;
+  // True when an annotation asks for plain rows in shared memory.
+  bool RowMajorWanted(BufferId id) const;
   // Alignment in bytes that is known of a global buffer (1 for others).
   uint32_t Alignment(BufferId id) const;
 };

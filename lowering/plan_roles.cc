@@ -1,0 +1,165 @@
+// Warp specialisation: the launch's body twice. The warps that compute run it without the copies that a producer thread issues through TMA; the producer
+// runs what is left of it when only those copies, and the loops and conditions around them, are kept. Rings of tiles join the two (tile_rings.h).
+#include <algorithm>
+#include <functional>
+
+#include "ir/status_util.h"
+#include "lowering/plan_builder.h"
+
+namespace tilert {
+namespace {
+
+constexpr int kWarpgroup = 4;               // warps
+constexpr int kProducerRegisters = 40;      // 24 spills (measured)
+
+// Registers a thread of the warps that compute may have, when the producer's warpgroup gives back what it does not need. PTX ISA "setmaxnreg".
+int ComputeRegisters(int warpgroups, int registers_per_sm) {
+  const int threads = (warpgroups + 1) * kWarpgroup * kLanes;
+  const int at_launch = std::min(255, registers_per_sm / threads) / 8 * 8;
+  return std::min(240, (at_launch * (warpgroups + 1) - kProducerRegisters) / warpgroups / 8 * 8);
+}
+
+}  // namespace
+
+void PlanBuilder::MakeRings() {
+  for (RingGroup& group : rings_.groups) {
+    kir::Ring ring;
+    ring.slots = group.slots;
+    ring.consumers = s_.warps;
+    for (const Copy* copy : group.copies) {
+      const Buffer& tile = s_.buffer(copy->dst.buffer);
+      ring.name += Cat(ring.name.empty() ? "" : "_", tile.name);
+      buffers_[copy->dst.buffer] = NewShared(tile.name, tile.dtype, s_.shared.at(copy->dst.buffer), group.slots);
+      ring.buffers.push_back(buffers_[copy->dst.buffer]);
+    }
+    ring.slot = NewVar(ring.name + "_slot");
+    for (const Copy* copy : group.copies) slots_[copy->dst.buffer] = VarExpr(ring.slot);
+    s_.report += Cat("  ring ", ring.name, ": ", ring.slots, " slots filled by TMA\n");
+    k_.rings.push_back(std::move(ring));
+  }
+}
+
+absl::Status PlanBuilder::EmitRoles() {
+  MakeRings();
+  FindStores();
+  kir::Role compute{"compute", s_.warps, 1, false, 0, {}}, load{"load", 1, 1, true, 0, {}};
+  const int warpgroups = s_.warps / kWarpgroup;
+  if (s_.warps % kWarpgroup == 0 && warpgroups > 1) {
+    load.warps = kWarpgroup;
+    load.max_registers = kProducerRegisters;
+    compute.max_registers = ComputeRegisters(warpgroups, s_.target.registers_per_sm);
+  }
+  kir::ForTiles tiles, fills;
+  TILERT_RETURN_IF_ERROR(EmitBlock(s_.L().body, tiles.body));
+  compute.body.push_back({std::move(tiles), {}});
+  if (!store_stages_.empty()) compute.body.push_back({kir::StoreWait{0, true, {}}, {}});
+  producer_vars_ = s_.L().block_vars;
+  TILERT_RETURN_IF_ERROR(EmitProducer(s_.L().body, fills.body));
+  load.body.push_back({std::move(fills), {}});
+  k_.warps = compute.warps + load.warps;
+  s_.report += Cat("  ", compute.warps, " warps compute", compute.max_registers > 0 ? Cat(" (", compute.max_registers, " registers)") : "", ", ", load.warps,
+                   load.warps == 1 ? " loads\n" : " load\n");
+  k_.body.push_back({kir::Roles{{std::move(compute), std::move(load)}}, {}});
+  return absl::OkStatus();
+}
+
+// What the producer keeps of `block`.
+absl::Status PlanBuilder::EmitProducer(const Block& block, kir::Block& out) {
+  kir::Block* const outer = block_;
+  block_ = &out;
+  const auto has_copies = [&](const Stmt& root) {
+    bool found = false;
+    const std::function<void(const Block&)> visit = [&](const Block& b) {
+      for (const Stmt& stmt : b) {
+        if (auto* copy = std::get_if<Copy>(&stmt.op)) found |= rings_.Has(*copy);
+        if (!std::holds_alternative<Parallel>(stmt.op)) {
+          for (const Block* child : ChildBlocks(stmt)) visit(*child);
+        }
+      }
+    };
+    for (const Block* child : ChildBlocks(root)) visit(*child);
+    return found;
+  };
+  for (const Stmt& stmt : block) {
+    loc_ = stmt.loc;
+    if (auto* let = std::get_if<Let>(&stmt.op)) {
+      if (ProducerCanCompute(s_, let->value, producer_vars_)) {
+        producer_vars_.push_back(let->var);
+        Emit(kir::Let{let->var, Tr(let->value)});
+      }
+    } else if (auto* copy = std::get_if<Copy>(&stmt.op)) {
+      const auto group = rings_.group_of.find(copy);
+      if (group != rings_.group_of.end()) EmitFills(rings_.groups[group->second], static_cast<kir::RingId>(group->second), *copy);
+    } else if (auto* loop = std::get_if<For>(&stmt.op)) {
+      if (!has_copies(stmt)) continue;
+      producer_vars_.push_back(loop->var);
+      kir::For walk{loop->var, Tr(loop->begin), Tr(loop->end), Tr(loop->step), kir::Unroll::kNo, {}};
+      TILERT_RETURN_IF_ERROR(EmitProducer(loop->body, walk.body));
+      Emit(std::move(walk));
+    } else if (auto* branch = std::get_if<If>(&stmt.op)) {
+      if (!has_copies(stmt)) continue;
+      kir::If fork{Tr(branch->cond), {}, {}};
+      TILERT_RETURN_IF_ERROR(EmitProducer(branch->then_body, fork.then_body));
+      TILERT_RETURN_IF_ERROR(EmitProducer(branch->else_body, fork.else_body));
+      Emit(std::move(fork));
+    }
+  }
+  block_ = outer;
+  return absl::OkStatus();
+}
+
+// One copy of a group: the first waits for the slot, the last moves on.
+void PlanBuilder::EmitFills(const RingGroup& group, kir::RingId ring, const Copy& copy) {
+  if (&copy == group.copies.front()) {
+    int64_t bytes = 0;
+    for (const Copy* each : group.copies) {
+      const SharedLayout& tile = s_.shared.at(each->dst.buffer);
+      bytes += Product(tile.extents) * tile.element_bytes;
+    }
+    Emit(kir::Acquire{ring, true});
+    Emit(kir::ExpectTx{ring, bytes});
+  }
+  const SharedLayout& tile = s_.shared.at(copy.dst.buffer);
+  const int64_t panel = TmaPanel(s_, copy.src.buffer, s_.Extents(copy.src.extent), tile, s_.buffer(copy.dst.buffer).dtype);
+  const kir::MapId map = MapOf(copy.src.buffer, s_.Extents(copy.src.extent), panel, tile.swizzled ? static_cast<int>(tile.panel) : 0);
+  Emit(kir::TmaLoad{map, buffers_[copy.dst.buffer], ring, Tr(copy.src.start)});
+  if (&copy == group.copies.back()) Emit(kir::Advance{ring, Int(1)});
+}
+
+kir::MapId PlanBuilder::MapOf(BufferId program_buffer, const std::vector<int64_t>& box, int64_t panel, int swizzle) {
+  kir::TensorMap map{buffers_[program_buffer], box, swizzle};
+  map.box.back() = panel;
+  const auto known = std::find(k_.tensor_maps.begin(), k_.tensor_maps.end(), map);
+  if (known != k_.tensor_maps.end()) return static_cast<kir::MapId>(known - k_.tensor_maps.begin());
+  k_.tensor_maps.push_back(std::move(map));
+  return static_cast<kir::MapId>(k_.tensor_maps.size() - 1);
+}
+
+// Before statement `at` of `block`: waits for the tiles that it is the first to need.
+void PlanBuilder::Acquire(const Block& block, size_t at) {
+  for (size_t g = 0; g < rings_.groups.size(); ++g) {
+    if (rings_.groups[g].block == &block && rings_.groups[g].first_use == at) Emit(kir::Acquire{static_cast<kir::RingId>(g), false});
+  }
+}
+
+// After statement `at`: gives back the slots that it is the last to need, at once or when the tensor cores have read them.
+void PlanBuilder::Release(const Block& block, size_t at) {
+  for (size_t g = 0; g < rings_.groups.size(); ++g) {
+    const RingGroup& group = rings_.groups[g];
+    if (group.block != &block || group.last_use != at) continue;
+    const auto ring = static_cast<kir::RingId>(g);
+    // A single slot that is kept for an iteration more would never be filled again.
+    if (group.slots == 1) RetireAll();
+    if (open_.empty()) {
+      Emit(kir::Release{ring, 0});
+    } else {
+      open_.back().releases.push_back({ring, 0});
+    }
+    Emit(kir::Advance{ring, Int(1)});
+    for (OpenGroup& open : open_) {
+      for (PendingRelease& release : open.releases) release.behind += release.ring == ring;
+    }
+  }
+}
+
+}  // namespace tilert

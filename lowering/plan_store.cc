@@ -1,0 +1,170 @@
+// Results leave by TMA: registers → a piece of shared memory → a box of the tensor. The piece is one of two, so that one is written while the other
+// is being read; the thread that issues the stores waits for the reading, not for the memory.
+#include <algorithm>
+#include <functional>
+#include <tuple>
+
+#include "ir/status_util.h"
+#include "lowering/affine.h"
+#include "lowering/plan_builder.h"
+
+namespace tilert {
+namespace {
+
+constexpr int64_t kPanelBytes = 128;
+constexpr int64_t kLargestPiece = 32 * 1024;  // bytes
+
+// `layout` cut to its first `width` columns, when the columns beyond differ only in registers.
+bool CutColumns(FragmentLayout* layout, int64_t width) {
+  LayoutDim& columns = layout->dims.back();
+  int64_t product = 1;
+  std::vector<Factor> kept;
+  for (Factor factor : columns.factors) {
+    if (product < width) {
+      if (width % product != 0) return false;
+      const int64_t wanted = width / product;
+      if (factor.size > wanted && (factor.size % wanted != 0 || factor.owner != Owner::kReg)) return false;
+      if (factor.size <= wanted && wanted % factor.size != 0) return false;
+      factor.size = std::min(factor.size, wanted);
+      product *= factor.size;
+      kept.push_back(factor);
+    } else if (factor.owner != Owner::kReg && factor.size > 1) {
+      return false;
+    }
+  }
+  columns = {width, std::move(kept)};
+  return product == width;
+}
+
+}  // namespace
+
+// Tiles that are only a way from a fragment to a tensor are left out: the store makes pieces of its own.
+void PlanBuilder::FindStores() {
+  const std::function<void(const Block&)> visit = [&](const Block& block) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      if (!std::holds_alternative<Parallel>(block[i].op)) {
+        for (const Block* child : ChildBlocks(block[i])) visit(*child);
+      }
+      auto* out = std::get_if<Copy>(&block[i].op);
+      if (out == nullptr || out->fill || s_.scope(out->src.buffer) != Scope::kShared || !s_.IsWhole(out->src)) continue;
+      const BufferId tile = out->src.buffer;
+      int uses = 0;
+      ForEachStmt(s_.L().body, [&](const Stmt& stmt) { uses += ReadsDirectly(s_.program, stmt, tile) + WritesDirectly(stmt, tile); });
+      if (uses != 2) continue;
+      for (size_t j = i; j-- > 0;) {
+        auto* in = std::get_if<Copy>(&block[j].op);
+        if (in != nullptr && in->dst.buffer == tile) {
+          const bool same_rounding = s_.buffer(tile).dtype == s_.buffer(out->dst.buffer).dtype || s_.buffer(tile).dtype == s_.buffer(in->src.buffer).dtype;
+          Copy direct = *out;
+          direct.src = in->src;
+          if (in->fill || !s_.IsWhole(in->dst) || s_.scope(in->src.buffer) != Scope::kFragment || !same_rounding || !CanTmaStore(direct)) break;
+          forwarded_[out] = in;
+          skipped_.insert(in);
+          break;
+        }
+        if (BuffersWritten(block[j]).contains(out->dst.buffer)) break;
+      }
+      // What the fragment holds must not change on the way.
+      if (const auto it = forwarded_.find(out); it != forwarded_.end()) {
+        for (size_t j = i; j-- > 0;) {
+          if (auto* in = std::get_if<Copy>(&block[j].op); in == it->second) break;
+          if (!BuffersWritten(block[j]).contains(it->second->src.buffer)) continue;
+          skipped_.erase(it->second);
+          forwarded_.erase(out);
+          break;
+        }
+      }
+    }
+  };
+  visit(s_.L().body);
+}
+
+// Columns of a piece; 0: the fragment cannot leave in pieces.
+int64_t PlanBuilder::StoreChunk(const Copy& copy) const {
+  FragmentLayout layout;
+  const std::vector<int64_t> extents = s_.Extents(copy.dst.extent);
+  if (!AllKnown(extents) || !s_.IsWhole(copy.src) || !FragmentBox(copy.src, &layout) || layout.dims.size() != 2) return 0;
+  const std::vector<int> moving = MovingDims(extents);
+  if (moving.size() != 2 || moving.back() + 1 != static_cast<int>(extents.size())) return 0;
+  const int64_t bytes = DTypeBytes(s_.buffer(copy.dst.buffer).dtype);
+  for (int64_t width = kPanelBytes / bytes; width * bytes >= 32; width /= 2) {
+    FragmentLayout piece = layout;
+    if (extents.back() % width == 0 && CutColumns(&piece, width)) return width;
+  }
+  // All at once, when the columns are spread over warps.
+  return extents[moving[0]] * extents[moving[1]] * bytes <= kLargestPiece ? extents.back() : 0;
+}
+
+bool PlanBuilder::CanTmaStore(const Copy& copy) const {
+  if (rings_.groups.empty() || copy.disable_tma || copy.is_async || s_.scope(copy.dst.buffer) != Scope::kGlobal) return false;
+  int writers = 0;
+  bool read = false;
+  ForEachStmt(s_.program.launches[s_.launch].body, [&](const Stmt& stmt) {
+    writers += WritesDirectly(stmt, copy.dst.buffer);
+    read |= ReadsDirectly(s_.program, stmt, copy.dst.buffer);
+  });
+  if (writers != 1 || read) return false;
+  if (s_.scope(copy.src.buffer) == Scope::kFragment) {
+    const int64_t width = StoreChunk(copy);
+    if (width == 0) return false;
+    std::vector<int64_t> box = s_.Extents(copy.dst.extent);
+    const DType dtype = s_.buffer(copy.dst.buffer).dtype;
+    const SharedLayout stage = SwizzledShared({box[MovingDims(box)[0]], width}, DTypeBytes(dtype));
+    box.back() = width;
+    return TmaPanel(s_, copy.dst.buffer, box, stage, dtype) > 0;
+  }
+  if (forwarded_.contains(&copy)) return true;
+  return s_.scope(copy.src.buffer) == Scope::kShared && s_.IsWhole(copy.src) && !rings_.group_of_buffer.contains(copy.src.buffer) &&
+         TmaPanel(s_, copy.dst.buffer, s_.Extents(copy.dst.extent), s_.shared.at(copy.src.buffer), s_.buffer(copy.src.buffer).dtype) > 0;
+}
+
+// Issues the store of one tile; `column`: where it starts in `to`'s last dimension.
+void PlanBuilder::EmitBoxStore(const Region& to, BufferId from, Expr version, int64_t column) {
+  const kir::Buffer& tile = k_.buffers[from];
+  std::vector<int64_t> box = s_.Extents(to.extent);
+  box.back() = tile.shared.extents.back();
+  const int64_t panel = TmaPanel(s_, to.buffer, box, tile.shared, tile.dtype);
+  const kir::MapId map = MapOf(to.buffer, box, panel, tile.shared.swizzled ? static_cast<int>(tile.shared.panel) : 0);
+  std::vector<Expr> coords = Tr(to.start);
+  coords.back() = AddIndex(k_.exprs, coords.back(), column);
+  Emit(kir::TmaStore{map, from, version, std::move(coords)});
+  Emit(kir::StoreCommit{});
+}
+
+absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
+  Copy copy = store;
+  if (const auto it = forwarded_.find(&store); it != forwarded_.end()) copy.src = it->second->src;
+  // A store of an earlier iteration to the same place must have arrived.
+  if (loops_ > 0) Emit(kir::StoreWait{0, false, {}});
+  if (s_.scope(copy.src.buffer) == Scope::kShared) {
+    const BufferId tile = buffers_[copy.src.buffer];
+    EmitBoxStore(copy.dst, tile, Int(0), 0);
+    Emit(kir::StoreWait{0, true, {{tile, Int(0)}}});
+    return absl::OkStatus();
+  }
+  const int64_t width = StoreChunk(copy), columns = s_.Extents(copy.dst.extent).back();
+  const DType dtype = s_.buffer(copy.dst.buffer).dtype;
+  FragmentLayout piece;
+  if (!FragmentBox(copy.src, &piece) || (width < columns && !CutColumns(&piece, width))) {
+    return Internal("a piece of '", s_.buffer(copy.src.buffer).name, "' cannot be cut out");
+  }
+  const int64_t versions = width < columns ? 2 : 1, rows = piece.dims[0].extent;
+  const auto key = std::tuple(rows, width, versions, dtype);
+  if (!store_stages_.contains(key)) {
+    store_stages_[key] = NewShared(s_.buffer(copy.dst.buffer).name + "_stage", dtype, SwizzledShared({rows, width}, DTypeBytes(dtype)), versions);
+  }
+  const BufferId stage = store_stages_[key];
+  const kir::TileAccess whole = Access(copy.src);
+  for (int64_t column = 0, i = 0; column < columns; column += width, ++i) {
+    const Expr version = Int(i % versions);
+    Emit(kir::StoreWait{static_cast<int>(versions - 1), true, {{stage, version}}});
+    kir::TileAccess from = whole, to = WholeAccess(stage, 2);
+    from.start.back() = AddIndex(k_.exprs, from.start.back(), column);
+    to.start[0] = version;
+    EmitTileCopy(std::move(to), std::move(from), piece);
+    EmitBoxStore(copy.dst, stage, version, column);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tilert

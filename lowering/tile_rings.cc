@@ -1,0 +1,159 @@
+#include "lowering/tile_rings.h"
+
+#include <algorithm>
+
+#include "ir/status_util.h"
+#include "lowering/fragment_uses.h"
+#include "lowering/tile_access.h"
+
+namespace tilert {
+namespace {
+
+constexpr int64_t kLargestBox = 256;   // elements of a box dimension
+constexpr int64_t kTmaAlignment = 16;  // bytes, of addresses, strides and the innermost box extent
+constexpr size_t kLargestRank = 5;
+constexpr int64_t kSwizzleRows = 8;    // rows after which a swizzle pattern repeats: panels start at multiples
+
+bool Fail(std::string* why, std::string text) {
+  if (why != nullptr) *why = std::move(text);
+  return false;
+}
+
+// A copy's own view of where it stands.
+struct Surroundings {
+  std::vector<VarId> known;  // variables that the producer has
+  int slots = 1;             // versions that the enclosing loop asks for
+  bool pipelined = false;
+};
+
+class RingFinder {
+ public:
+  explicit RingFinder(const TileState& state) : s_(state), launch_(state.program.launches[state.launch]) {}
+
+  RingPlan Run() {
+    if (s_.target.family != Family::kHopper || Forbidden()) return {};
+    for (const Stmt& stmt : launch_.body) {
+      for (BufferId id : BuffersWritten(stmt)) written_.insert(id);
+    }
+    Visit(launch_.body, {launch_.block_vars, 1, false});
+    return pipelined_ ? std::move(plan_) : RingPlan{};
+  }
+
+ private:
+  bool Forbidden() const {
+    bool forbidden = false;
+    ForEachStmt(launch_.body, [&](const Stmt& stmt) {
+      auto* note = std::get_if<Annotate>(&stmt.op);
+      forbidden |= note && note->kind == AnnotationKind::kNoWarpSpecialization;
+      forbidden |= std::holds_alternative<ThreadRegion>(stmt.op) || std::holds_alternative<Roles>(stmt.op);
+    });
+    return forbidden;
+  }
+
+  void Visit(const Block& block, Surroundings around) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      if (auto* let = std::get_if<Let>(&block[i].op)) {
+        if (ProducerCanCompute(s_, let->value, around.known)) around.known.push_back(let->var);
+      } else if (auto* loop = std::get_if<For>(&block[i].op)) {
+        bool known = !HasJump(loop->body);
+        for (Expr e : {loop->begin, loop->end, loop->step}) known &= ProducerCanCompute(s_, e, around.known);
+        if (!known) continue;
+        Surroundings inside = around;
+        inside.known.push_back(loop->var);
+        const int64_t stages = NumStages(s_.program.exprs, *loop);
+        inside.pipelined = loop->kind == ForKind::kPipelined && stages > 0;
+        inside.slots = inside.pipelined ? static_cast<int>(std::max<int64_t>(2, stages)) : 1;
+        Visit(loop->body, std::move(inside));
+      } else if (auto* branch = std::get_if<If>(&block[i].op)) {
+        if (!ProducerCanCompute(s_, branch->cond, around.known)) continue;
+        Surroundings inside{around.known, 1, false};
+        Visit(branch->then_body, inside);
+        Visit(branch->else_body, std::move(inside));
+      } else if (auto* copy = std::get_if<Copy>(&block[i].op)) {
+        if (Eligible(block, i, *copy, around)) Add(block, i, *copy, around);
+      }
+    }
+  }
+
+  bool Eligible(const Block& block, size_t at, const Copy& copy, const Surroundings& around) const {
+    if (copy.disable_tma || copy.is_async || copy.fill || s_.scope(copy.src.buffer) != Scope::kGlobal || s_.scope(copy.dst.buffer) != Scope::kShared) return false;
+    if (!s_.IsWhole(copy.dst) || written_.contains(copy.src.buffer)) return false;
+    if (TmaPanel(s_, copy.src.buffer, s_.Extents(copy.src.extent), s_.shared.at(copy.dst.buffer), s_.buffer(copy.dst.buffer).dtype) == 0) return false;
+    for (Expr e : copy.src.start) {
+      if (!ProducerCanCompute(s_, e, around.known)) return false;
+    }
+    // Written here only; read only by later statements of this block, so that a slot lives no longer than an iteration.
+    int writers = 0, readers = 0, readers_here = 0;
+    const auto count = [&](const Block& all, int* sum) {
+      ForEachStmt(all, [&](const Stmt& stmt) { *sum += ReadsDirectly(s_.program, stmt, copy.dst.buffer); });
+    };
+    ForEachStmt(launch_.body, [&](const Stmt& stmt) { writers += WritesDirectly(stmt, copy.dst.buffer); });
+    count(launch_.body, &readers);
+    for (size_t i = at + 1; i < block.size(); ++i) count({block[i]}, &readers_here);
+    return writers == 1 && readers > 0 && readers == readers_here;
+  }
+
+  void Add(const Block& block, size_t at, const Copy& copy, const Surroundings& around) {
+    size_t first = block.size(), last = 0;
+    for (size_t i = at + 1; i < block.size(); ++i) {
+      if (!BuffersRead(s_.program, block[i]).contains(copy.dst.buffer)) continue;
+      first = std::min(first, i);
+      last = i;
+    }
+    size_t group = 0;
+    while (group < plan_.groups.size() && (plan_.groups[group].block != &block || plan_.groups[group].first_use != first)) ++group;
+    if (group == plan_.groups.size()) plan_.groups.push_back({&block, {}, first, last, around.slots});
+    RingGroup& ring = plan_.groups[group];
+    ring.copies.push_back(&copy);
+    ring.last_use = std::max(ring.last_use, last);
+    plan_.group_of[&copy] = group;
+    plan_.group_of_buffer[copy.dst.buffer] = group;
+    pipelined_ |= around.pipelined;
+  }
+
+  const TileState& s_;
+  const Launch& launch_;
+  absl::flat_hash_set<BufferId> written_;
+  RingPlan plan_;
+  bool pipelined_ = false;
+};
+
+}  // namespace
+
+int64_t TmaPanel(const TileState& state, BufferId id, const std::vector<int64_t>& box, const SharedLayout& tile, DType tile_dtype, std::string* why) {
+  const Buffer& tensor = state.buffer(id);
+  const int64_t bytes = DTypeBytes(tensor.dtype);
+  const auto no = [&](std::string text) { return Fail(why, std::move(text)), 0; };
+  if (tensor.dtype != tile_dtype) return no("the copy converts");
+  if (tensor.shape.empty() || tensor.shape.size() > kLargestRank) return no("a tensor map has 1 to 5 dimensions");
+  if (state.Alignment(id) % kTmaAlignment != 0) return no("the tensor is not known to be aligned to 16 bytes");
+  if (!AllKnown(box) || tile.extents.empty()) return no("an extent is not fixed");
+  std::vector<int64_t> moving, stored;
+  for (int d : MovingDims(box)) moving.push_back(box[d]);
+  for (int d : MovingDims(tile.extents)) stored.push_back(tile.extents[d]);
+  if (moving != stored || moving.empty() || box.back() != tile.extents.back()) return no("the last dimension of tensor and tile differ");
+  const int64_t panel_bytes = tile.swizzled ? tile.panel : box.back() * bytes;
+  if (!tile.swizzled && (tile.pitch != panel_bytes || tile.panel < panel_bytes)) return no("the tile's rows are padded");
+  if (panel_bytes % kTmaAlignment != 0) return no("rows of the tile are no multiple of 16 bytes");
+  if (tile.swizzled && tile.extents.back() * bytes > panel_bytes && tile.rows() % kSwizzleRows != 0) return no("panels of the tile do not start on swizzle patterns");
+  if (panel_bytes / bytes > kLargestBox) return no("a row of the tile is longer than 256 elements");
+  for (size_t d = 0; d + 1 < box.size(); ++d) {
+    if (box[d] > kLargestBox) return no("the tile has more than 256 rows");
+  }
+  return panel_bytes / bytes;
+}
+
+bool ProducerCanCompute(const TileState& state, Expr e, const std::vector<VarId>& known) {
+  absl::flat_hash_set<BufferId> written;
+  bool can = true;
+  ForEachNode(state.program.exprs, e, [&](Expr, const ExprNode& node) {
+    if (node.op == ExprOp::kVar) can &= std::count(known.begin(), known.end(), static_cast<VarId>(node.i)) > 0;
+    if (node.op != ExprOp::kLoad) return;
+    const BufferId id = static_cast<BufferId>(node.i);
+    can &= state.scope(id) == Scope::kGlobal;
+    for (const Stmt& stmt : state.program.launches[state.launch].body) can = can && !BuffersWritten(stmt).contains(id);
+  });
+  return can;
+}
+
+}  // namespace tilert

@@ -1,0 +1,40 @@
+// Which copies from global to shared memory a producer thread can issue through TMA, and the rings their tiles go round in.
+//
+// Copies are found by what they touch, never by what is computed: a whole tile written by one copy only, from a tensor that the launch does not write, at
+// coordinates that the producer can compute by itself (block variables, dims, loop counters, read-only tensors). Copies of one block that are first
+// needed by the same statement share a ring: one barrier says that all of them are there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "lowering/tile_state.h"
+
+namespace tilert {
+
+struct RingGroup {
+  const Block* block = nullptr;      // where its copies stand
+  std::vector<const Copy*> copies;   // in program order
+  size_t first_use = 0, last_use = 0;  // statements of `block` that read the tiles
+  int slots = 1;
+};
+
+struct RingPlan {
+  std::vector<RingGroup> groups;
+  absl::flat_hash_map<const Copy*, size_t> group_of;      // absent: not by TMA
+  absl::flat_hash_map<BufferId, size_t> group_of_buffer;  // program buffers
+  bool Has(const Copy& copy) const { return group_of.contains(&copy); }
+};
+
+// Empty when the target has no TMA, the program asks for no warp specialisation, or no pipelined loop has such a copy.
+RingPlan FindRings(const TileState& state);
+
+// Width in elements of the panels in which TMA moves a box of `tensor` (extents, one a dim) to or from `tile`; 0 when it cannot, and `why` says which rule
+// is broken (PTX ISA "Tensor copies"; CUDA driver API cuTensorMapEncodeTiled).
+int64_t TmaPanel(const TileState& state, BufferId tensor, const std::vector<int64_t>& box, const SharedLayout& tile, DType tile_dtype, std::string* why = nullptr);
+
+// True when a producer can compute `e`: no tile is read, no tensor that the launch writes, no variable but `known`.
+bool ProducerCanCompute(const TileState& state, Expr e, const std::vector<VarId>& known);
+
+}  // namespace tilert
