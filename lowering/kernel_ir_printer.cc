@@ -8,7 +8,7 @@
 namespace tilert::kir {
 namespace {
 
-constexpr const char* kMethods[] = {"vector", "cp.async", "ldmatrix", "ldmatrix.trans", "register"};
+constexpr const char* kMethods[] = {"vector", "cp.async", "ldmatrix", "ldmatrix.trans", "stmatrix", "register"};
 constexpr const char* kReduceOps[] = {"invalid", "sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor"};
 constexpr const char* kAtomicOps[] = {"invalid", "add", "max", "min"};
 
@@ -19,6 +19,8 @@ class Printer {
   std::string Run() {
     Header();
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) Line(Table(static_cast<BufferId>(i)));
+    for (const TensorMap& map : kernel_.tensor_maps) Line(Table(map));
+    for (const Ring& ring : kernel_.rings) Line(Table(ring));
     Nested(kernel_.body);
     return std::move(text_);
   }
@@ -67,11 +69,25 @@ class Printer {
     return Cat("invalid ", head);
   }
 
+  std::string Table(const TensorMap& map) const {
+    std::string box;
+    for (int64_t extent : map.box) box += (box.empty() ? "" : " x ") + std::to_string(extent);
+    return Cat("tensor map ", BufferName(map.buffer), ", boxes of ", box, map.swizzle > 0 ? Cat(", swizzle ", map.swizzle) : "");
+  }
+  std::string Table(const Ring& ring) const {
+    std::string tiles;
+    for (BufferId id : ring.buffers) tiles += (tiles.empty() ? "" : ", ") + BufferName(id);
+    return Cat("ring ", ring.name, ": ", ring.slots, ring.slots == 1 ? " slot of " : " slots of ", tiles, ", released by ", ring.consumers,
+               ring.consumers == 1 ? " warp" : " warps", ring.slot < kernel_.vars.size() ? ", slot " + names_.var(ring.slot) : "",
+               ring.offset >= 0 ? Cat(", barriers at ", ring.offset) : ", not placed");
+  }
+  // Names of what may be missing: the verifier prints kernels that are wrong.
+  std::string BufferName(BufferId id) const { return id < kernel_.buffers.size() ? names_.buffer(id) : Cat("buffer ", id); }
+  std::string RingName(RingId id) const { return id < kernel_.rings.size() ? kernel_.rings[id].name : Cat("ring ", id); }
+
   void Nested(const Block& block) {
     ++indent_;
-    for (const Stmt& stmt : block) {
-      std::visit([this](const auto& op) { if constexpr (requires { this->Print(op); }) Print(op); }, stmt.op);
-    }
+    for (const Stmt& stmt : block) std::visit([this](const auto& op) { Print(op); }, stmt.op);
     --indent_;
   }
 
@@ -106,34 +122,87 @@ class Printer {
     Line(Cat("atomic_", kAtomicOps[static_cast<int>(op.op)], " ", Element(op.buffer, op.indices), ", ", E(op.value)));
   }
 
-  // A subscript with "?" must be checked against the extent.
-  std::string Side(const TileAccess& side) const {
+  // A subscript with "?" must be checked against the extent. `points`: names of the iteration dims.
+  std::string Side(const TileAccess& side, const std::vector<std::string>& points) const {
     std::vector<std::string> texts;
     for (size_t d = 0; d < side.start.size(); ++d) {
-      const std::string point = side.follows[d] < 0 ? "" : Cat("p", side.follows[d]);
+      const std::string point = side.follows[d] < 0 ? "" : points[static_cast<size_t>(side.follows[d])];
       const bool zero = kernel_.exprs.IsInt(side.start[d], 0);
       std::string text = point.empty() ? E(side.start[d]) : zero ? point : Cat(E(side.start[d]), " + ", point);
       texts.push_back(text + (side.inside[d] ? "" : "?"));
     }
     return names_.Element(side.buffer, texts);
   }
+  std::string Side(const TileAccess& side) const {
+    std::vector<std::string> points;
+    for (int follows : side.follows) {
+      while (static_cast<int>(points.size()) <= follows) points.push_back(Cat("p", points.size()));
+    }
+    return Side(side, points);
+  }
   void Print(const Copy& op) {
     Line(Cat("copy.", kMethods[static_cast<int>(op.method)], op.width > 1 ? Cat(" x", op.width) : "", " ", Side(op.dst), " = ",
              Side(op.src), op.fill ? Cat(" else ", E(op.fill)) : "", " over ", ToString(op.layout)));
   }
   void Print(const CpAsyncCommit&) { Line("cp.async.commit"); }
-  void Print(const CpAsyncWait& op) {
-    std::string retires;
-    for (const Retired& r : op.retires)
-      retires += (retires.empty() ? " retires " : ", ") + names_.Element(r.buffer, {E(r.version)});
-    Line(Cat("cp.async.wait ", op.pending, retires));
+  std::string Retires(const std::vector<Retired>& retires) const {
+    std::string text;
+    for (const Retired& r : retires) {
+      text += (text.empty() ? " retires " : ", ") + (r.version ? names_.Element(r.buffer, {E(r.version)}) : names_.buffer(r.buffer));
+    }
+    return text;
   }
+  void Print(const CpAsyncWait& op) { Line(Cat("cp.async.wait ", op.pending, Retires(op.retires))); }
   void Print(const LaneReduce& op) {
     Line(Cat("lane_reduce.", kReduceOps[static_cast<int>(op.op)], " ", names_.buffer(op.dst), op.accumulate ? " with " : " = ",
              names_.buffer(op.src), " over axis ", op.axis, op.keep_warps ? ", a part each warp" : ""));
   }
   void Print(const Mma& op) { Line(Cat("mma ", names_.buffer(op.acc), " += ", names_.buffer(op.a), " * ", names_.buffer(op.b))); }
   void Print(const BarSync&) { Line("barrier"); }
+
+  // ---- roles, rings, TMA, wgmma
+  void Print(const Roles& op) {
+    int warp = 0;
+    for (const Role& role : op.roles) {
+      const int count = role.warps * role.instances;
+      const std::string warps = count == 1 ? Cat("warp ", warp) : Cat("warps ", warp, " to ", warp + count - 1);
+      const std::string instance = role.instance < kernel_.vars.size() ? Cat(" (", names_.var(role.instance), ")") : "";
+      Line(Cat("role ", role.name, " on ", warps, role.instances > 1 ? Cat(", ", role.instances, " instances", instance) : "",
+               role.one_thread ? ", one thread" : "", role.max_registers > 0 ? Cat(", ", role.max_registers, " registers") : "", ":"));
+      Nested(role.body);
+      warp += count;
+    }
+  }
+  void Print(const ForTiles& op) {
+    Line("for tiles:");
+    Nested(op.body);
+  }
+  void Print(const Wgmma& op) {
+    const bool cleared = kernel_.exprs.IsInt(op.zero, 1), added = !op.zero || kernel_.exprs.IsInt(op.zero, 0);
+    Line(Cat("wgmma ", op.m, "x", op.n, "x", op.k, op.grid == WarpGrid{} ? "" : Cat(" on ", op.grid.m, "x", op.grid.n, " warpgroups"), ": ",
+             BufferName(op.acc), op.transposed ? " transposed" : "", cleared ? " = " : " += ", Side(op.a, {"m", "k"}), " * ",
+             Side(op.b, {"n", "k"}), cleared || added ? "" : Cat(", cleared if ", E(op.zero))));
+  }
+  void Print(const WgmmaFence&) { Line("wgmma.fence"); }
+  void Print(const WgmmaCommit&) { Line("wgmma.commit"); }
+  void Print(const WgmmaWait& op) { Line(Cat("wgmma.wait ", op.pending, Retires(op.retires))); }
+  std::string BoxOf(MapId map, const std::vector<Expr>& coords) const {
+    return (map < kernel_.tensor_maps.size() ? BufferName(kernel_.tensor_maps[map].buffer) : Cat("map ", map)) + List(coords);
+  }
+  void Print(const TmaLoad& op) { Line(Cat("tma.load ", BufferName(op.dst), " of ", RingName(op.ring), " = ", BoxOf(op.map, op.coords))); }
+  void Print(const TmaStore& op) {
+    Line(Cat("tma.store ", BoxOf(op.map, op.coords), op.op == StoreOp::kAdd ? " += " : " = ", BufferName(op.src), "[", E(op.version), "]"));
+  }
+  void Print(const StoreCommit&) { Line("tma.store.commit"); }
+  void Print(const StoreWait& op) { Line(Cat("tma.store.wait ", op.pending, op.read ? " read" : "", Retires(op.retires))); }
+  void Print(const ProxyFence&) { Line("proxy_fence"); }
+  void Print(const Acquire& op) { Line(Cat("acquire ", RingName(op.ring), op.fill ? " to fill" : "")); }
+  void Print(const ExpectTx& op) { Line(Cat("expect_tx ", RingName(op.ring), ", ", op.bytes, " bytes")); }
+  void Print(const Release& op) { Line(Cat("release ", RingName(op.ring), op.behind > 0 ? Cat(", ", op.behind, " behind") : "")); }
+  void Print(const Advance& op) { Line(Cat("advance ", RingName(op.ring), " by ", E(op.count))); }
+  void Print(const OrderWait&) { Line("order.wait"); }
+  void Print(const OrderPass&) { Line("order.pass"); }
+
   void Print(const kir::Print& op) { Line(Cat("print ", op.format, " ", List(op.args))); }
   void Print(const Assert& op) { Line(Cat("assert ", E(op.cond), ", \"", op.message, "\"")); }
 

@@ -32,14 +32,23 @@ constexpr bool kPerPoint =
     std::is_same_v<Op, While> || std::is_same_v<Op, Break> || std::is_same_v<Op, Continue> || std::is_same_v<Op, Atomic> ||
     std::is_same_v<Op, Print> || std::is_same_v<Op, Assert>;
 
+// What a single thread can run.
+template <typename Op>
+constexpr bool kPerThread =
+    std::is_same_v<Op, Let> || std::is_same_v<Op, If> || std::is_same_v<Op, For> || std::is_same_v<Op, While> ||
+    std::is_same_v<Op, Break> || std::is_same_v<Op, Continue> || std::is_same_v<Op, Assert> || std::is_same_v<Op, ForTiles> ||
+    std::is_same_v<Op, Acquire> || std::is_same_v<Op, ExpectTx> || std::is_same_v<Op, TmaLoad> || std::is_same_v<Op, Advance>;
+
 }  // namespace
 
 KernelVerifier::KernelVerifier(const Kernel& kernel)
-    : kernel_(kernel), bound_(kernel.vars.size()), declared_(kernel.buffers.size()) {}
+    : kernel_(kernel), bound_(kernel.vars.size()), declared_(kernel.buffers.size()), warps_(kernel.warps), releasing_warps_(kernel.rings.size()), releases_(kernel.rings.size()) {}
 
 std::string KernelVerifier::Run() {
   Tables();
   if (!failed()) Walk(kernel_.body, "body");
+  path_.clear();
+  if (!failed()) Releases();
   return error_;
 }
 
@@ -61,8 +70,6 @@ void KernelVerifier::Tables() {
       SharedBuffer(buffer);
     } else if (buffer.space == Space::kRegister) {
       Requires(IsWellFormed(buffer.layout), "layout of '", buffer.name, "' is ill-formed: ", ToString(buffer.layout));
-      Requires(buffer.layout.warps == kernel_.warps, "layout of '", buffer.name, "' is for ", buffer.layout.warps,
-               " warps, the kernel has ", kernel_.warps);
     } else if (Requires(buffer.space == Space::kGlobal, "buffer '", buffer.name, "' has no space")) {
       Requires(buffer.strides.size() == buffer.shape.size(), "'", buffer.name, "' has ", buffer.shape.size(), " extents but ",
                buffer.strides.size(), " strides");
@@ -70,6 +77,9 @@ void KernelVerifier::Tables() {
       for (Expr e : buffer.strides) Integer(e, "stride of a tensor");
     }
   }
+  for (const Ring& ring : kernel_.rings) Tables(ring);
+  for (const TensorMap& map : kernel_.tensor_maps) Tables(map);
+  if (IsPersistent(kernel_)) return;
   for (VarId var : kernel_.block_vars) Bind(var);
 }
 
@@ -97,7 +107,9 @@ void KernelVerifier::Walk(const Block& block, const std::string& path) {
 
 void KernelVerifier::Nested(const Block& body, const std::string& path) {
   const std::vector<bool> bound = bound_, declared = declared_;
+  ++nesting_;
   Walk(body, path);
+  --nesting_;
   bound_ = bound;
   declared_ = declared;
 }
@@ -108,7 +120,8 @@ void KernelVerifier::Statement(const Stmt& stmt, const std::string& path) {
       [&](const auto& op) {
         using Op = std::remove_cvref_t<decltype(op)>;
         if (points_ != nullptr && !kPerPoint<Op>) return Fail("a statement for the whole block inside an elementwise loop");
-        if constexpr (std::is_same_v<Op, For> || std::is_same_v<Op, Elementwise>) {
+        if (role_ != nullptr && role_->one_thread && !kPerThread<Op>) return Fail("a statement for several threads in a role of one thread");
+        if constexpr (requires { this->Check(op, path); }) {
           Check(op, path);
         } else if constexpr (std::is_same_v<Op, While>) {
           Cond(op.cond);
@@ -131,8 +144,9 @@ void KernelVerifier::Statement(const Stmt& stmt, const std::string& path) {
           for (Expr e : op.args) Value(e);
         } else if constexpr (std::is_same_v<Op, Assert>) {
           Cond(op.cond);
-        } else if constexpr (!std::is_same_v<Op, CpAsyncCommit> && !std::is_same_v<Op, BarSync>) {
-          if constexpr (requires { this->Check(op); }) Check(op);
+        } else if constexpr (!std::is_same_v<Op, CpAsyncCommit> && !std::is_same_v<Op, BarSync> && !std::is_same_v<Op, StoreCommit> &&
+                             !std::is_same_v<Op, ProxyFence>) {
+          Check(op);
         }
       },
       stmt.op);
@@ -149,6 +163,8 @@ void KernelVerifier::Check(const Declare& op) {
   Requires(kernel_.buffers[op.buffer].space == Space::kRegister, "declares ", Name(op.buffer), ", which is not in registers");
   Requires(!declared_[op.buffer], "declares ", Name(op.buffer), " twice");
   declared_[op.buffer] = true;
+  const FragmentLayout& layout = kernel_.buffers[op.buffer].layout;
+  Requires(layout.dims.empty() || layout.warps == warps_, "layout of ", Name(op.buffer), " is for ", layout.warps, " warps, not for ", warps_);
 }
 
 void KernelVerifier::Check(const For& op, const std::string& path) {
@@ -167,7 +183,7 @@ void KernelVerifier::Check(const For& op, const std::string& path) {
 
 void KernelVerifier::Check(const Elementwise& op, const std::string& path) {
   Requires(IsWellFormed(op.layout), "layout is ill-formed: ", ToString(op.layout));
-  Requires(op.layout.warps == kernel_.warps, "layout is for ", op.layout.warps, " warps, the kernel has ", kernel_.warps);
+  Requires(op.layout.warps == warps_, "layout is for ", op.layout.warps, " warps, not for ", warps_);
   Requires(op.vars.size() == op.layout.dims.size(), "binds ", op.vars.size(), " variables to a layout of rank ",
            op.layout.dims.size());
   const std::vector<bool> bound = bound_;

@@ -1,4 +1,4 @@
-// Inside of VerifyKernel: one file for structure and scopes, one for expressions, one for the statements that move tiles.
+// Inside of VerifyKernel: a file each for structure and scopes, for expressions, for statements that move tiles, for roles, rings and TMA, and for wgmma.
 #pragma once
 
 #include <string>
@@ -47,10 +47,42 @@ class KernelVerifier {
   void CheckVector(const Copy& op, const TileAccess& side);
   void CheckAsync(const Copy& op);
   void CheckLdmatrix(const Copy& op);
+  void CheckStmatrix(const Copy& op);
   void Check(const CpAsyncWait& op);
   void Check(const LaneReduce& op);
   void Check(const Mma& op);
   const Buffer* Register(BufferId id, const char* what);
+
+  // kernel_ir_verifier_roles.cc
+  void Tables(const Ring& ring);
+  void Tables(const TensorMap& map);
+  void CheckPlacement(const Buffer& tile);  // as swizzles by hardware need it
+  bool IsTopLevel() const { return nesting_ == 0; }
+  void Check(const Roles& op, const std::string& path);
+  void CheckRegisterBudget(const Roles& op);
+  void CheckRole(const Role& role, int first_warp, const std::string& path);
+  void Check(const ForTiles& op, const std::string& path);
+  const Ring* RingOf(RingId id);
+  const TensorMap* MapOf(MapId id, BufferId tile, const std::vector<Expr>& coords);
+  void Check(const Acquire& op);
+  void Check(const ExpectTx& op);
+  void Check(const Release& op);
+  void Check(const Advance& op);
+  void Check(const TmaLoad& op);
+  void Check(const TmaStore& op);
+  void Check(const StoreWait& op);
+  void Check(const OrderWait& op);
+  void Check(const OrderPass& op);
+  void Releases();  // rings count the arrivals that there are
+
+  // kernel_ir_verifier_wgmma.cc
+  bool NeedsWarpgroups();
+  void Check(const Wgmma& op);
+  void CheckTypes(const Wgmma& op, DType acc, DType a, DType b);
+  void CheckOperand(const TileAccess& side, const char* what, int64_t rows, int64_t rows_each, int64_t k);
+  void Check(const WgmmaFence&) { NeedsWarpgroups(); }
+  void Check(const WgmmaCommit&) { NeedsWarpgroups(); }
+  void Check(const WgmmaWait& op);
 
   template <typename... Parts>
   void Fail(const Parts&... parts) {
@@ -72,6 +104,12 @@ class KernelVerifier {
   std::vector<bool> declared_;           // register buffers in scope
   const Elementwise* points_ = nullptr;  // the Elementwise around the statement
   int loops_ = 0;                        // loops around it, within the Elementwise if there is one
+  int nesting_ = 0;                      // blocks around it
+  int warps_ = 1;                        // that run it: of the kernel or of one instance of a role
+  int first_warp_ = 0;                   // of them, in the block
+  const Role* role_ = nullptr;
+  std::vector<int> releasing_warps_;     // per ring, of the roles before
+  std::vector<bool> releases_;           // per ring: the role releases its slots
 };
 
 }  // namespace tilert::kir

@@ -43,7 +43,7 @@ const Buffer* KernelVerifier::Register(BufferId id, const char* what) {
 
 void KernelVerifier::Check(const Copy& op) {
   Requires(IsWellFormed(op.layout), "layout is ill-formed: ", ToString(op.layout));
-  Requires(op.layout.warps == kernel_.warps, "layout is for ", op.layout.warps, " warps, the kernel has ", kernel_.warps);
+  Requires(op.layout.warps == warps_, "layout is for ", op.layout.warps, " warps, not for ", warps_);
   Requires(IsPowerOfTwo(op.width), "width is ", op.width);
   if (!failed()) CheckSide(op, op.src, false);
   if (!failed()) CheckSide(op, op.dst, true);
@@ -64,6 +64,9 @@ void KernelVerifier::Check(const Copy& op) {
     case CopyMethod::kLdmatrix:
     case CopyMethod::kLdmatrixTrans:
       CheckLdmatrix(op);
+      break;
+    case CopyMethod::kStmatrix:
+      CheckStmatrix(op);
       break;
     case CopyMethod::kRegister:
       Requires(src_register && dst_register, "both sides of a register copy must be in registers");
@@ -156,11 +159,31 @@ void KernelVerifier::CheckLdmatrix(const Copy& op) {
   Requires(src.shared.pitch % 16 == 0 && (src.shared.panel == src.shared.pitch || src.shared.panel % 16 == 0), "rows of ",
            Name(op.src.buffer), " are ", src.shared.pitch, " bytes apart, no multiple of 16");
   const int64_t rows = op.layout.dims[0].extent, k = op.layout.dims[1].extent;
-  const std::vector<WarpGrid> grids = WarpGrids(kernel_.warps);
+  const std::vector<WarpGrid> grids = WarpGrids(warps_);
   const bool known = std::any_of(grids.begin(), grids.end(), [&](WarpGrid grid) {
     return SameFunction(op.layout, MmaOperandALayout(rows, k, grid)) || SameFunction(op.layout, MmaOperandBLayout(rows, k, grid));
   });
   Requires(known, "its layout is that of no operand of mma: ", ToString(op.layout));
+}
+
+void KernelVerifier::CheckStmatrix(const Copy& op) {
+  const Buffer &src = kernel_.buffers[op.src.buffer], &dst = kernel_.buffers[op.dst.buffer];
+  Requires(src.space == Space::kRegister && dst.space == Space::kShared, "stmatrix copies from registers to shared memory");
+  Requires(DTypeBytes(dst.dtype) == 2 && (src.dtype == dst.dtype || src.dtype == DType::kFloat32), "stmatrix stores 16-bit elements, of ",
+           DTypeName(src.dtype), " to ", DTypeName(dst.dtype), " it does not");
+  if (!Requires(op.layout.dims.size() == 2, "stmatrix moves tiles of two dimensions, not ", op.layout.dims.size())) return;
+  Requires(op.dst.follows.back() == 1, "the last dimension of ", Name(op.dst.buffer), " must follow dimension 1 of the copy");
+  Requires(dst.shared.pitch % 16 == 0 && (dst.shared.panel == dst.shared.pitch || dst.shared.panel % 16 == 0), "rows of ",
+           Name(op.dst.buffer), " are ", dst.shared.pitch, " bytes apart, no multiple of 16");
+  // A lane holds two neighbouring elements of a row of an 8×8 matrix; the rows go along either dimension.
+  const auto is_pair = [&](size_t d) {
+    const std::vector<Factor>& row = op.layout.dims[d].factors;
+    const std::vector<Factor>& column = op.layout.dims[1 - d].factors;
+    return row.size() >= 2 && row[0] == Factor{2, Owner::kReg, 1} && row[1] == Factor{4, Owner::kLane, 1} && !column.empty() &&
+           column[0] == Factor{8, Owner::kLane, 4};
+  };
+  Requires(is_pair(0) || is_pair(1), "its layout is not made of 8x8 matrices: ", ToString(op.layout));
+  for (const LayoutDim& dim : op.layout.dims) Requires(dim.padded() == dim.extent, "its layout is padded: ", ToString(op.layout));
 }
 
 void KernelVerifier::Check(const CpAsyncWait& op) {
@@ -202,12 +225,12 @@ void KernelVerifier::Check(const Mma& op) {
   }
   if (failed()) return;
   const int64_t m = acc->layout.dims[0].extent, n = acc->layout.dims[1].extent, k = a->layout.dims[1].extent;
-  const std::vector<WarpGrid> grids = WarpGrids(kernel_.warps);
+  const std::vector<WarpGrid> grids = WarpGrids(warps_);
   const bool known = std::any_of(grids.begin(), grids.end(), [&](WarpGrid grid) {
     return SameFunction(acc->layout, MmaAccumulatorLayout(m, n, grid)) &&
            SameFunction(a->layout, MmaOperandALayout(m, k, grid)) && SameFunction(b->layout, MmaOperandBLayout(n, k, grid));
   });
-  Requires(known, "the layouts are not those of mma.m16n8k16 over any grid of ", kernel_.warps, " warps: accumulator ",
+  Requires(known, "the layouts are not those of mma.m16n8k16 over any grid of ", warps_, " warps: accumulator ",
            ToString(acc->layout), "; a ", ToString(a->layout), "; b ", ToString(b->layout));
 }
 
