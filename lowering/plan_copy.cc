@@ -193,7 +193,13 @@ absl::Status PlanBuilder::EmitFragmentCopy(const Copy& copy) {
     layout = BlockedLayout(extents, s_.warps, 1);
   }
   EmitTileCopy(std::move(to), std::move(from), std::move(layout), fill);
-  if (stage != kNoId) StageIn(stage, fragment);
+  if (stage == kNoId) return absl::OkStatus();
+  if (std::get<kir::Copy>(block_->back().op).method == kir::CopyMethod::kCpAsync) {
+    Emit(kir::CpAsyncCommit{});
+    outstanding_.push_back(stage);
+    FlushAsync();
+  }
+  StageIn(stage, fragment);
   return absl::OkStatus();
 }
 
