@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "ir/status_util.h"
 #include "lowering/simulator/block.h"
@@ -55,24 +56,50 @@ std::vector<uint32_t> RandomOrder(int64_t blocks, std::mt19937_64& random) {
   return order;
 }
 
-absl::Status RunOnce(const Compiled& kernel, const SimArgs& args, Run& run) {
-  TILERT_RETURN_IF_ERROR(BindTensors(kernel, args, run));
-  int64_t blocks = 1;
-  for (int64_t extent : kernel.grid) {
-    blocks *= extent;
-    if (extent < 0 || blocks > run.max_steps)
-      return InvalidArgument("the grid of kernel ", kernel.kernel->name, " is negative or too large to simulate");
-  }
-  for (uint32_t number : RandomOrder(blocks, run.random)) {
-    std::vector<int64_t> coords;
-    int64_t rest = number;
-    for (int64_t extent : kernel.grid) {
-      coords.push_back(rest % extent);
-      rest /= extent;
+// Tensors that a tensor map cannot describe are for another variant of the kernel.
+absl::Status CheckMaps(const Compiled& kernel) {
+  for (const kir::TensorMap& map : kernel.kernel->tensor_maps) {
+    const BufferInfo& info = kernel.buffers[map.buffer];
+    for (size_t d = 0; d < info.strides.size(); ++d) {
+      const bool last = d + 1 == info.strides.size();
+      if (last ? info.strides[d] == 1 : info.strides[d] * info.bytes % 16 == 0) continue;
+      return InvalidArgument("tensor ", info.source->name, " has a stride of ", info.strides[d], " elements in dimension ", d,
+                             ", which TMA cannot do; simulate the variant for general arguments");
     }
-    TILERT_RETURN_IF_ERROR(ThreadBlock(run, number, coords).Execute());
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckVisits(const Compiled& kernel, const Run& run) {
+  for (const auto& [stmt, visits] : run.visits) {
+    for (size_t tile = 0; tile < visits.size(); ++tile) {
+      if (visits[tile] != 1) {
+        return Internal("kernel ", kernel.kernel->name, ", ", kernel.paths[static_cast<size_t>(stmt)], ": ", run.blocks, " blocks visit tile ", tile, " of ",
+                        visits.size(), " ", visits[tile], " times");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunOnce(const Compiled& kernel, const SimArgs& args, const SimOptions& options, Run& run) {
+  TILERT_RETURN_IF_ERROR(BindTensors(kernel, args, run));
+  int64_t tiles = 1;
+  for (int64_t extent : kernel.grid) {
+    tiles *= extent;
+    if (extent < 0 || tiles > run.max_steps)
+      return InvalidArgument("the grid of kernel ", kernel.kernel->name, " is negative or too large to simulate");
+  }
+  std::set<std::vector<int64_t>> coords;
+  for (int64_t tile = 0; tile < tiles && kernel.kernel->raster_panel > 0; ++tile) coords.insert(TileCoords(kernel, tile));
+  if (kernel.kernel->raster_panel > 0 && static_cast<int64_t>(coords.size()) != tiles)
+    return Internal("kernel ", kernel.kernel->name, ": its raster order visits ", coords.size(), " of ", tiles, " tiles");
+  run.blocks = tiles;
+  if (kernel.persistent && tiles > 0) {
+    run.blocks = options.blocks > 0 ? std::min(options.blocks, tiles) : 1 + static_cast<int64_t>(run.random() % static_cast<uint64_t>(tiles));
+  }
+  for (uint32_t number : RandomOrder(run.blocks, run.random)) TILERT_RETURN_IF_ERROR(ThreadBlock(run, number).Execute());
+  return CheckVisits(kernel, run);
 }
 
 using Snapshot = std::vector<std::vector<uint8_t>>;
@@ -96,7 +123,7 @@ absl::Status RunAll(const Compiled& kernel, const SimArgs& args, const SimOption
     Restore(before, args);
     Run run{&kernel,           {},      &report, std::mt19937_64(options.seed * 0x9e3779b97f4a7c15 + static_cast<uint64_t>(i)),
             options.max_steps, deadline};
-    absl::Status status = RunOnce(kernel, args, run);
+    absl::Status status = RunOnce(kernel, args, options, run);
     if (status.ok() && i > 0 && !kernel.float_atomics && Save(args) != first) {
       status = Internal("kernel ", kernel.kernel->name, " gives other results than in interleaving 0");
     }
@@ -112,13 +139,14 @@ absl::Status RunAll(const Compiled& kernel, const SimArgs& args, const SimOption
 }  // namespace sim
 
 std::string SimReport::ToString() const {
-  return Cat(blocks, " blocks, ", statements, " statements, ", barriers, " barriers, ", async_copies, " cp.async, ",
-             shared_accesses, " shared and ", global_accesses, " global accesses checked");
+  return Cat(blocks, " blocks, ", statements, " statements, ", barriers, " barriers, ", async_copies, " cp.async, ", tma_loads,
+             " TMA loads, ", tma_stores, " TMA stores, ", wgmmas, " wgmma, ", shared_accesses, " shared and ", global_accesses, " global accesses checked");
 }
 
 absl::StatusOr<SimReport> Simulate(const kir::Kernel& kernel, const SimArgs& args, const SimOptions& options) {
   TILERT_RETURN_IF_ERROR(sim::CheckArgs(kernel, args));
   TILERT_ASSIGN_OR_RETURN(sim::Compiled compiled, sim::CompileKernel(kernel, args.dims, args.scalars));
+  TILERT_RETURN_IF_ERROR(sim::CheckMaps(compiled));
   SimReport report;
   TILERT_RETURN_IF_ERROR(sim::RunAll(compiled, args, options, report));
   return report;

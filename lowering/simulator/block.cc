@@ -1,45 +1,37 @@
-// Scheduling of warps, and statements outside Elementwise.
+// Scheduling of warps, barriers, and what is said when something is wrong.
 #include "lowering/simulator/block.h"
 
+#include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "ir/status_util.h"
 
 namespace tilert::sim {
-namespace {
-
-// NaN in every float type, −1 in signed ones.
-constexpr uint8_t kPoison = 0xff;
-
-size_t CellCount(const Compiled& kernel) {
-  return kernel.shared_cell_bytes == 0
-             ? 0
-             : static_cast<size_t>(kernel.kernel->shared_bytes) / static_cast<size_t>(kernel.shared_cell_bytes);
-}
-
-}  // namespace
-
 double SteadySeconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-ThreadBlock::ThreadBlock(Run& run, uint32_t number, const std::vector<int64_t>& coords)
+ThreadBlock::ThreadBlock(Run& run, uint32_t number)
     : run_(run),
       kernel_(*run.kernel),
       number_(number),
-      coords_(coords),
+      components_{kernel_.kernel->warps, kernel_.ring_slots.back()},
+      groups_{{"", -1, 0, 0, kernel_.kernel->warps}},
       warps_(static_cast<size_t>(kernel_.kernel->warps)),
       shared_(static_cast<size_t>(kernel_.kernel->shared_bytes), kPoison),
-      shared_shadow_(CellCount(kernel_)) {
+      shared_shadow_(kernel_.kernel->shared_bytes, kernel_.shared_cell_bytes),
+      async_(*this) {
+  const std::vector<kir::Ring>& rings = kernel_.kernel->rings;
   for (size_t w = 0; w < warps_.size(); ++w) {
     Warp& warp = warps_[w];
-    warp.index = static_cast<int>(w);
+    warp.number = warp.index = static_cast<int>(w);
     warp.frame.resize(kernel_.frame_rows * kLanes);
     warp.registers.resize(kernel_.buffers.size());
-    for (size_t b = 0; b < kernel_.buffers.size(); ++b) {
-      if (kernel_.buffers[b].layout != nullptr) Declare(warp, {static_cast<BufferId>(b), false});
-    }
-    for (size_t d = 0; d < coords_.size(); ++d) SetVar(warp, kernel_.kernel->block_vars[d], Value{.i = coords_[d]});
+    warp.clock = Clock(components_);
+    warp.positions.resize(rings.size());
+    warp.held.resize(rings.size());
+    for (const kir::Ring& ring : rings) SetVar(warp, ring.slot, Value{.i = 0});
     warp.stack.push_back({&kernel_.body});
+    warp.tile = TileCoords(kernel_, number);
+    for (size_t d = 0; d < warp.tile.size(); ++d) SetVar(warp, kernel_.kernel->block_vars[d], Value{.i = warp.tile[d]});
   }
 }
 
@@ -51,48 +43,41 @@ absl::Status ThreadBlock::Execute() {
       bool done = true;
       for (const Warp& other : warps_) done = done && other.state == Warp::State::kDone;
       if (done) break;
-      ReleaseBarrier();
+      if (!async_.RunOne()) ReportDeadlock();
       continue;
     }
+    if (warp->state == Warp::State::kWaiting) async_.Pass(*warp);
     // Now and then one warp runs far ahead.
     int64_t burst = run_.random() % 8 == 0 ? 1000 : 1 + static_cast<int64_t>(run_.random() % 6);
     while (burst-- > 0 && warp->state == Warp::State::kReady && !failed()) Step(*warp);
     LandSome();
+    async_.RunSome();
   }
+  if (!failed()) async_.CheckEnd();
   return status_;
 }
 
 Warp* ThreadBlock::PickWarp() {
+  const auto can_run = [this](const Warp& warp) {
+    return warp.state == Warp::State::kReady || (warp.state == Warp::State::kWaiting && async_.CanPass(warp));
+  };
   size_t ready = 0;
-  for (const Warp& warp : warps_) ready += warp.state == Warp::State::kReady;
+  for (const Warp& warp : warps_) ready += can_run(warp);
   if (ready == 0) return nullptr;
   size_t pick = run_.random() % ready;
   for (Warp& warp : warps_) {
-    if (warp.state == Warp::State::kReady && pick-- == 0) return &warp;
+    if (can_run(warp) && pick-- == 0) return &warp;
   }
   return nullptr;
 }
 
-// No warp can run: all must be at one barrier.
-void ThreadBlock::ReleaseBarrier() {
-  const Warp* first = nullptr;
-  for (const Warp& warp : warps_) {
-    if (warp.state == Warp::State::kAtBarrier && first == nullptr) first = &warp;
-  }
-  for (const Warp& warp : warps_) {
-    if (warp.state == Warp::State::kDone)
-      return Fail(*first, 0, Cat("waits for warp ", warp.index, ", which has ended: deadlock"));
-    if (warp.barrier_instance != first->barrier_instance) {
-      return Fail(*first, 0,
-                  Cat("waits at this barrier while warp ", warp.index, " waits at ", kernel_.paths[warp.stmt->number],
-                      ", or at this one in another iteration"));
-    }
-  }
-  for (Warp& warp : warps_) {
-    warp.state = Warp::State::kReady;
-    ++warp.phase;
-  }
-  ++run_.report->barriers;
+// What all lanes of the warp have done so far is known to all of them, and may be told to others.
+void ThreadBlock::SyncLanes(Warp& warp) {
+  const auto number = static_cast<size_t>(warp.number);
+  warp.clock.seen[number] = warp.epoch++;
+  warp.clock.fenced[number] = warp.own_fence;
+  warp.clock.seen[static_cast<size_t>(components_.StoreRead(warp.number))] = warp.stores_read;
+  warp.clock.seen[static_cast<size_t>(components_.StoreWrite(warp.number))] = warp.stores_written;
 }
 
 void ThreadBlock::ArriveAtBarrier(Warp& warp, const CStmt& stmt) {
@@ -100,6 +85,52 @@ void ThreadBlock::ArriveAtBarrier(Warp& warp, const CStmt& stmt) {
   uint64_t hash = static_cast<uint64_t>(stmt.number) + 1;
   for (const ControlFrame& frame : warp.stack) hash = (hash ^ static_cast<uint64_t>(frame.value)) * 0x9e3779b97f4a7c15;
   warp.barrier_instance = hash;
+  const Group& group = groups_[static_cast<size_t>(warp.group)];
+  for (int w = group.first; w < group.first + group.warps; ++w) {
+    const Warp& other = warps_[static_cast<size_t>(w)];
+    if (other.state != Warp::State::kAtBarrier || other.group != warp.group) return;
+  }
+  ReleaseBarrier(group);
+}
+
+// All warps of the group are at a barrier: it must be the same.
+void ThreadBlock::ReleaseBarrier(const Group& group) {
+  Clock clock(components_);
+  const Warp& first = warps_[static_cast<size_t>(group.first)];
+  for (int w = group.first; w < group.first + group.warps; ++w) {
+    Warp& warp = warps_[static_cast<size_t>(w)];
+    if (warp.barrier_instance != first.barrier_instance) {
+      return Fail(first, 0,
+                  Cat("waits at this barrier while warp ", warp.number, " waits at ", PathOf(warp.stmt->number),
+                      ", or at this one in another iteration"));
+    }
+    SyncLanes(warp);
+    clock.Join(warp.clock);
+  }
+  for (int w = group.first; w < group.first + group.warps; ++w) {
+    Warp& warp = warps_[static_cast<size_t>(w)];
+    warp.clock = clock;
+    warp.state = Warp::State::kReady;
+  }
+  ++run_.report->barriers;
+}
+
+// No warp can run and nothing is pending.
+void ThreadBlock::ReportDeadlock() {
+  std::string waits;
+  const Warp* first = nullptr;
+  for (const Warp& warp : warps_) {
+    if (warp.state == Warp::State::kDone) continue;
+    if (first == nullptr) first = &warp;
+    const Group& group = groups_[static_cast<size_t>(warp.group)];
+    std::string what = "a barrier";
+    for (int w = group.first; w < group.first + group.warps && warp.state == Warp::State::kAtBarrier; ++w) {
+      if (warps_[static_cast<size_t>(w)].state == Warp::State::kDone) what = Cat("warp ", w, ", which has ended");
+    }
+    if (warp.state == Warp::State::kWaiting) what = async_.Awaited(warp);
+    if (waits.size() < 2000) waits += Cat(waits.empty() ? "" : "; ", NameOf(warp), " at ", PathOf(warp.stmt->number), " waits for ", what);
+  }
+  Fail(*first, 0, Cat("deadlock: ", waits));
 }
 
 bool ThreadBlock::CountStep() {
@@ -112,122 +143,41 @@ bool ThreadBlock::CountStep() {
   return true;
 }
 
-bool ThreadBlock::Advance(Warp& warp) {
-  while (!warp.stack.empty()) {
-    ControlFrame& frame = warp.stack.back();
-    if (frame.next < frame.block->size()) return true;
-    if (frame.loop == nullptr) {
-      warp.stack.pop_back();
-      continue;
-    }
-    if (!CountStep()) return false;
-    warp.stmt = frame.loop;
-    if (const auto* loop = std::get_if<CFor>(&frame.loop->op)) {
-      frame.value += frame.step;
-      frame.next = 0;
-      if (frame.step > 0 ? frame.value < frame.end : frame.value > frame.end) {
-        SetVar(warp, loop->var, Value{.i = frame.value});
-      } else {
-        warp.stack.pop_back();
-      }
-    } else if (Uniform(warp, std::get<CWhile>(frame.loop->op).cond).i != 0) {
-      ++frame.value;
-      frame.next = 0;
-    } else {
-      warp.stack.pop_back();
-    }
-    if (failed()) return false;
-  }
-  return false;
-}
-
-void ThreadBlock::Step(Warp& warp) {
-  if (!CountStep()) return;
-  if (!Advance(warp)) {
-    warp.state = Warp::State::kDone;
-    return;
-  }
-  ControlFrame& frame = warp.stack.back();
-  const CStmt& stmt = (*frame.block)[frame.next++];
-  warp.stmt = &stmt;
-  ExecuteStmt(warp, stmt);
-}
-
-void ThreadBlock::EnterLoop(Warp& warp, const CStmt& stmt, const CFor& loop) {
-  ControlFrame frame{&loop.body, 0, &stmt};
-  frame.value = Uniform(warp, loop.begin).i;
-  frame.end = Uniform(warp, loop.end).i;
-  frame.step = Uniform(warp, loop.step).i;
-  if (frame.step == 0) return Fail(warp, 0, "the loop's step is 0");
-  if (frame.step > 0 ? frame.value >= frame.end : frame.value <= frame.end) return;
-  SetVar(warp, loop.var, Value{.i = frame.value});
-  warp.stack.push_back(frame);
-}
-
-void ThreadBlock::Unwind(Warp& warp, bool leave_loop) {
-  while (!warp.stack.empty() && warp.stack.back().loop == nullptr) warp.stack.pop_back();
-  if (warp.stack.empty()) return Fail(warp, 0, "break or continue outside a loop");
-  if (leave_loop) {
-    warp.stack.pop_back();
-  } else {
-    warp.stack.back().next = warp.stack.back().block->size();
-  }
-}
-
-void ThreadBlock::Declare(Warp& warp, const CDeclare& declare) {
-  const BufferInfo& info = Info(declare.buffer);
-  Registers& registers = warp.registers[declare.buffer];
-  const auto regs = static_cast<size_t>(info.layout->regs());
-  registers.data.assign(regs * kLanes * static_cast<size_t>(info.bytes), declare.zero ? 0 : kPoison);
-  registers.defined.assign(regs, declare.zero ? 0xffffffff : 0);
-  registers.read_point.assign(regs * kLanes, 0);
-  registers.write_point.assign(regs * kLanes, 0);
-}
-
-void ThreadBlock::ExecuteStmt(Warp& warp, const CStmt& stmt) {
-  const Overloaded visitor{
-      [&](const CDeclare& s) { Declare(warp, s); },
-      [&](const CFor& s) { EnterLoop(warp, stmt, s); },
-      [&](const CWhile& s) {
-        if (Uniform(warp, s.cond).i != 0) warp.stack.push_back({&s.body, 0, &stmt});
-      },
-      [&](const CIf& s) { warp.stack.push_back({Uniform(warp, s.cond).i != 0 ? &s.then_body : &s.else_body}); },
-      [&](const CBreak&) { Unwind(warp, true); },
-      [&](const CContinue&) { Unwind(warp, false); },
-      [&](const CLet& s) { SetVar(warp, s.var, Uniform(warp, s.value)); },
-      [&](const CPoints& s) { RunPoints(warp, s); },
-      [&](const CCopy& s) { RunCopy(warp, s); },
-      [&](const CCommit&) { Commit(warp); },
-      [&](const CWait& s) { Wait(warp, s); },
-      [&](const CBarSync&) { ArriveAtBarrier(warp, stmt); },
-      [&](const CLaneReduce& s) { RunLaneReduce(warp, s); },
-      [&](const CMma& s) { RunMma(warp, s); },
-      // Compiled as the body of a CPoints.
-      [&](const CStore&) {},
-      [&](const CAtomic&) {},
-      [&](const CPrint&) {},
-      [&](const CAssert&) {},
-  };
-  std::visit(visitor, stmt.op);
-}
-
 void ThreadBlock::Fail(const Warp& warp, int lane, const std::string& what) {
   FailAs(absl::StatusCode::kInternal, warp, lane, what);
 }
 
 void ThreadBlock::FailAs(absl::StatusCode code, const Warp& warp, int lane, const std::string& what) {
   if (failed()) return;
-  const std::string path = warp.stmt == nullptr ? "start" : kernel_.paths[warp.stmt->number];
-  std::string block;
-  for (int64_t c : coords_) block += Cat(block.empty() ? "" : ", ", c);
-  status_ = absl::Status(code, Cat("kernel ", kernel_.kernel->name, ", ", path, ", block (", block, ") warp ", warp.index,
-                                   " lane ", lane, ": ", what));
+  const std::string path = warp.stmt == nullptr ? "start" : PathOf(warp.stmt->number);
+  std::string tile;
+  for (int64_t c : warp.tile) tile += Cat(tile.empty() ? "" : ", ", c);
+  const std::string block = kernel_.persistent ? Cat("block ", number_, ", tile (", tile, ")") : Cat("block (", tile, ")");
+  status_ = absl::Status(code, Cat("kernel ", kernel_.kernel->name, ", ", path, ", ", block, " ", NameOf(warp), " lane ", lane, ": ", what));
+}
+
+std::string ThreadBlock::NameOf(const Warp& warp) const {
+  const Group& group = groups_[static_cast<size_t>(warp.group)];
+  if (group.role < 0) return Cat("warp ", warp.number);
+  const std::string instance = group.instance > 0 ? Cat("[", group.instance, "]") : "";
+  return Cat("role ", group.name, instance, " warp ", warp.index);
 }
 
 std::string ThreadBlock::Describe(const Agent& agent) const {
-  const std::string who =
-      agent.thread < 0 ? "several threads" : Cat("warp ", agent.thread / kLanes, " lane ", agent.thread % kLanes);
-  return Cat(who, agent.block == number_ ? "" : " of another block", " at ", kernel_.paths[agent.stmt]);
+  const int warps = components_.warps, warp = agent.component % std::max(warps, 1);
+  std::string who = Cat("warp ", warp);
+  if (agent.component >= 4 * warps) {
+    who = Cat("the load into ", async_.SlotName(agent.component - 4 * warps));
+  } else if (agent.component >= 2 * warps) {
+    who += "'s TMA store";
+  } else if (agent.component >= warps) {
+    who += "'s wgmma";
+  } else if (agent.block == kSeveralBlocks || agent.lane == kSeveralLanes) {
+    who = agent.block == kSeveralBlocks ? "several threads" : Cat("several lanes of warp ", warp);
+  } else {
+    who += Cat(" lane ", agent.lane);
+  }
+  return Cat(who, agent.block == number_ ? "" : " of another block", " at ", PathOf(agent.stmt));
 }
 
 }  // namespace tilert::sim

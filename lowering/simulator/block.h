@@ -6,31 +6,42 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "lowering/simulator/block_async.h"
 #include "lowering/simulator/block_state.h"
 
 namespace tilert::sim {
 
 class ThreadBlock {
  public:
-  ThreadBlock(Run& run, uint32_t number, const std::vector<int64_t>& coords);
+  ThreadBlock(Run& run, uint32_t number);
   absl::Status Execute();
 
  private:
+  friend class AsyncWork;
   struct Flow {
     uint32_t broke = 0, continued = 0;
   };
 
-  // block.cc: scheduling and control flow.
+  // block.cc: scheduling and synchronisation.
   Warp* PickWarp();
-  void ReleaseBarrier();
+  void ArriveAtBarrier(Warp& warp, const CStmt& stmt);
+  void ReleaseBarrier(const Group& group);
+  void ReportDeadlock();
+  void SyncLanes(Warp& warp);
+  void Finish(Warp& warp);
+  bool CountStep();
+
+  // block_flow.cc: control flow.
   void Step(Warp& warp);
   bool Advance(Warp& warp);  // to the next statement; false: the warp is done
   void ExecuteStmt(Warp& warp, const CStmt& stmt);
   void EnterLoop(Warp& warp, const CStmt& stmt, const CFor& loop);
+  void EnterRoles(Warp& warp, const CStmt& stmt, const CRoles& roles);
+  void LeaveRoles(Warp& warp, const CStmt& stmt);
+  void EnterTiles(Warp& warp, const CStmt& stmt, const CForTiles& tiles);
+  void BindTile(Warp& warp, const CStmt& stmt, int64_t tile);
   void Unwind(Warp& warp, bool leave_loop);
-  void ArriveAtBarrier(Warp& warp, const CStmt& stmt);
   void Declare(Warp& warp, const CDeclare& declare);
-  bool CountStep();
 
   // block_eval.cc: expressions.
   const Value* Eval(Warp& warp, const Code& code, uint32_t mask, int n);
@@ -50,6 +61,8 @@ class ThreadBlock {
   void TouchPoint(Warp& warp, const Places& places, int lane, bool write);
   uint8_t* Memory(const Places& places, int lane);
   Agent AgentOf(const Warp& warp, int lane) const;
+  Observer ObserverOf(const Warp& warp, int lane) const;
+  Registers& Touch(Warp& warp, BufferId buffer);  // by ordinary instructions
 
   // block_points.cc: Elementwise.
   void RunPoints(Warp& warp, const CPoints& points);
@@ -94,15 +107,19 @@ class ThreadBlock {
   bool failed() const { return !status_.ok(); }
   std::string Describe(const Places& places, int lane) const;
   std::string Describe(const Agent& agent) const;
+  std::string NameOf(const Warp& warp) const;
+  const std::string& PathOf(int stmt) const { return kernel_.paths[static_cast<size_t>(stmt)]; }
   const BufferInfo& Info(BufferId buffer) const { return kernel_.buffers[buffer]; }
 
   Run& run_;
   const Compiled& kernel_;
   uint32_t number_;
-  std::vector<int64_t> coords_;
+  const Components components_;
+  std::vector<Group> groups_;  // [0]: the block
   std::vector<Warp> warps_;
   std::vector<uint8_t> shared_;
-  Shadow shared_shadow_;
+  SharedShadow shared_shadow_;
+  AsyncWork async_;
   absl::Status status_;
   // The Elementwise that runs.
   uint32_t replica_zero_ = 0;

@@ -88,7 +88,7 @@ void ThreadBlock::CheckVectors(Warp& warp, const CCopy& copy, Side& side, int64_
 
 // Each eight elements along the rows of an 8×8 matrix lie in one aligned 16-byte chunk.
 void ThreadBlock::CheckMatrixRows(Warp& warp, const CCopy& copy, const Side& src, int64_t reg, uint32_t mask) {
-  const int along = copy.method == kir::CopyMethod::kLdmatrix ? 1 : 0;
+  const int along = copy.method == kir::CopyMethod::kLdmatrixTrans ? 0 : 1;
   for (int l = 0; l < kLanes; ++l) {
     if ((mask >> l & 1) == 0) continue;
     const int64_t in_row = copy.layout->Coord(reg, l, warp.index, along) % 8;
@@ -121,6 +121,7 @@ void ThreadBlock::RunCopy(Warp& warp, const CCopy& copy) {
     LocateSide(warp, copy, dst, reg, mask);
     if (failed()) return;
     if (is_matrix) CheckMatrixRows(warp, copy, src, reg, mask);
+    if (copy.method == kir::CopyMethod::kStmatrix) CheckMatrixRows(warp, copy, dst, reg, mask);
     const LaneData data = FetchElements(warp, copy, src, mask & ~dst.places.outside, fill);
     if (!failed()) Write(warp, dst.places, mask & ~dst.places.outside, data);
   }
@@ -186,6 +187,7 @@ void ThreadBlock::IssueAsync(Warp& warp, const CCopy& copy, Side& dst, Side& src
 void ThreadBlock::Land(AsyncPiece& piece) {
   if (piece.landed) return;
   piece.landed = true;
+  async_.SharedWritten(piece.dst_buffer);
   uint8_t* to = shared_.data() + piece.dst;
   std::memset(to, 0, static_cast<size_t>(piece.bytes));
   if (piece.valid > 0) std::memcpy(to, run_.globals[piece.src_buffer].data.data() + piece.src, static_cast<size_t>(piece.valid));
@@ -204,7 +206,7 @@ void ThreadBlock::LandSome() {
 void ThreadBlock::Settle(Warp& warp, std::vector<AsyncPiece>& pieces) {
   for (AsyncPiece& piece : pieces) {
     Land(piece);
-    const Agent agent{number_, warp.phase, warp.index * kLanes + piece.lane, piece.stmt};
+    const Agent agent{number_, warp.epoch, static_cast<int16_t>(warp.number), static_cast<int16_t>(piece.lane), piece.stmt};
     const int64_t cell_bytes = kernel_.shared_cell_bytes;
     for (int64_t cell = piece.dst / cell_bytes; cell < (piece.dst + piece.bytes) / cell_bytes; ++cell) {
       shared_shadow_.Settle(static_cast<size_t>(cell), agent, true);
@@ -219,11 +221,11 @@ void ThreadBlock::Wait(Warp& warp, const CWait& wait) {
     Settle(warp, warp.groups.front());
     warp.groups.pop_front();
   }
-  for (size_t i = 0; i < wait.buffers.size(); ++i) {
-    const int64_t version = Uniform(warp, wait.versions[i]).i;
+  for (const CRetired& retired : wait.retires) {
+    const int64_t version = retired.has_version ? Uniform(warp, retired.version).i : 0;
     auto check = [&](const std::vector<AsyncPiece>& pieces) {
       for (const AsyncPiece& piece : pieces) {
-        if (piece.dst_buffer != wait.buffers[i] || piece.version != version) continue;
+        if (piece.dst_buffer != retired.buffer || piece.version != version) continue;
         return Fail(warp, piece.lane,
                     Cat("declares version ", version, " of ", Info(piece.dst_buffer).source->name, " complete, but the copy at ",
                         kernel_.paths[static_cast<size_t>(piece.stmt)], " is still in flight"));

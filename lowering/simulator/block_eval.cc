@@ -8,8 +8,6 @@
 namespace tilert::sim {
 namespace {
 
-constexpr uint32_t kAllLanes = 0xffffffff;
-
 uint32_t TrueLanes(const Value* row, int n) {
   uint32_t mask = 0;
   for (int l = 0; l < n; ++l) mask |= uint32_t{row[l].i != 0} << l;
@@ -85,9 +83,9 @@ void ThreadBlock::EvalLoad(Warp& warp, const LoadRef& load, uint32_t mask, DType
 }
 
 Value ThreadBlock::Uniform(Warp& warp, const Code& code) {
-  const Value* row = Eval(warp, code, kAllLanes, code.per_lane() ? kLanes : 1);
+  const Value* row = Eval(warp, code, warp.lanes, code.per_lane() ? kLanes : 1);
   for (int l = 1; l < kLanes && code.per_lane() && !failed(); ++l) {
-    if (row[l].i != row[0].i) Fail(warp, l, "a value that must be the same in all threads differs from lane 0's");
+    if ((warp.lanes >> l & 1) && row[l].i != row[0].i) Fail(warp, l, "a value that must be the same in all threads differs from lane 0's");
   }
   return row[0];
 }

@@ -11,7 +11,7 @@ namespace tilert::sim {
 
 std::vector<float> ThreadBlock::Gather(Warp& warp, BufferId buffer, const std::vector<CMma::Element>& elements, size_t cells) {
   const BufferInfo& info = Info(buffer);
-  const Registers& registers = warp.registers[buffer];
+  const Registers& registers = Touch(warp, buffer);
   const auto bytes = static_cast<size_t>(info.bytes);
   std::vector<float> dense(cells);
   for (const CMma::Element& e : elements) {
@@ -43,7 +43,7 @@ void ThreadBlock::RunMma(Warp& warp, const CMma& mma) {
     }
   }
   const BufferInfo& acc = Info(mma.acc);
-  Registers& registers = warp.registers[mma.acc];
+  Registers& registers = Touch(warp, mma.acc);
   for (const CMma::Element& e : part.acc) {
     const uint64_t raw = EncodeFloat(acc.source->dtype, c[static_cast<size_t>(e.cell)]);
     std::memcpy(
@@ -102,6 +102,8 @@ void ThreadBlock::RunLaneReduce(Warp& warp, const CLaneReduce& reduce) {
   const DType from = src.source->dtype, to = dst.source->dtype;
   const DType type = IsSum(reduce.op) && IsFloat(to) && to != DType::kFloat64 ? DType::kFloat32 : to;
   const bool absolute = reduce.op == ReduceOp::kAbsSum || reduce.op == ReduceOp::kAbsMax;
+  Touch(warp, reduce.src);
+  Touch(warp, reduce.dst);
   std::vector<Value> cells(static_cast<size_t>(part.cells), Identity(reduce.op, type));
   auto undefined = [&](BufferId buffer, int32_t reg, int32_t lane) {
     const bool wrong = (warp.registers[buffer].defined[static_cast<size_t>(reg)] >> lane & 1) == 0;
@@ -117,7 +119,7 @@ void ThreadBlock::RunLaneReduce(Warp& warp, const CLaneReduce& reduce) {
     Value& cell = cells[static_cast<size_t>(source.cell)];
     cell = Combine(reduce.op, type, cell, value);
   }
-  Registers& registers = warp.registers[reduce.dst];
+  Registers& registers = Touch(warp, reduce.dst);
   for (const CLaneReduce::Target& target : part.targets) {
     Value value = cells[static_cast<size_t>(target.cell)];
     if (reduce.accumulate) {

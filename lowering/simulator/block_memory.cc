@@ -1,4 +1,5 @@
 // Elements of buffers: where they are, whether the access is allowed, and their bytes.
+#include <algorithm>
 #include <cstring>
 
 #include "ir/status_util.h"
@@ -21,7 +22,26 @@ std::string ThreadBlock::Describe(const Places& places, int lane) const {
 }
 
 Agent ThreadBlock::AgentOf(const Warp& warp, int lane) const {
-  return {number_, warp.phase, warp.index * kLanes + lane, warp.stmt->number};
+  return {number_, warp.epoch, static_cast<int16_t>(warp.number), static_cast<int16_t>(lane), warp.stmt->number};
+}
+
+Observer ThreadBlock::ObserverOf(const Warp& warp, int lane) const {
+  Observer now{AgentOf(warp, lane), &warp.clock, static_cast<int16_t>(warp.number), static_cast<int16_t>(lane), false, warp.own_fence};
+  if (lane != 0) return now;  // lane 0 issues the TMA stores
+  now.store_read = static_cast<int16_t>(components_.StoreRead(warp.number));
+  now.store_write = static_cast<int16_t>(components_.StoreWrite(warp.number));
+  now.stores_read = warp.stores_read;
+  now.stores_written = warp.stores_written;
+  return now;
+}
+
+Registers& ThreadBlock::Touch(Warp& warp, BufferId buffer) {
+  Registers& registers = warp.registers[buffer];
+  if (registers.data.empty()) Declare(warp, {buffer, false});
+  if (const uint32_t group = std::max(registers.wgmma_acc, registers.wgmma_a); group > warp.wgmma_retired)
+    Fail(warp, 0, Cat("touches ", Info(buffer).source->name, " while the wgmma at ", PathOf(async_.StmtOf(warp, group)), " may still use its registers"));
+  registers.needs_fence = true;
+  return registers;
 }
 
 uint32_t ThreadBlock::CheckBounds(Warp& warp, const Places& places, uint32_t mask, const std::vector<bool>* inside) {
@@ -55,6 +75,10 @@ Places ThreadBlock::Locate(Warp& warp, BufferId buffer, const Value* const* coor
   places.outside = CheckBounds(warp, places, mask, inside);
   if (failed()) return places;
   const size_t rank = info.shape.size();
+  if (info.layout != nullptr && info.layout->warps() <= warp.index) {
+    Fail(warp, 0, Cat(info.source->name, " is laid out over ", info.layout->warps(), " warps only"));
+    return places;
+  }
   ForLanes(mask & ~places.outside, [&](int l) {
     int64_t at = 0;
     if (info.source->space == kir::Space::kGlobal) {
@@ -82,22 +106,23 @@ uint8_t* ThreadBlock::Memory(const Places& places, int lane) {
 bool ThreadBlock::TouchCells(Warp& warp, const Places& places, int lane, AccessKind kind) {
   const BufferInfo& info = Info(places.buffer);
   const bool is_shared = info.source->space == kir::Space::kShared;
-  Shadow* shadow = is_shared ? &shared_shadow_ : run_.globals[places.buffer].shadow.get();
+  Shadow* shadow = is_shared ? nullptr : run_.globals[places.buffer].shadow.get();
   ++(is_shared ? run_.report->shared_accesses : run_.report->global_accesses);
-  if (shadow == nullptr) {
+  if (shadow == nullptr && !is_shared) {
     if (kind != AccessKind::kRead)
       Fail(warp, lane, Cat("writes ", Describe(places, lane), ", which is declared to be read only"));
     return true;
   }
   const int cell_bytes = is_shared ? kernel_.shared_cell_bytes : info.bytes;
   const auto first = static_cast<size_t>(places.at[static_cast<size_t>(lane)] / cell_bytes);
+  const Observer now = ObserverOf(warp, lane);
   bool defined = true;
   for (size_t cell = first; cell < first + static_cast<size_t>(info.bytes / cell_bytes); ++cell) {
     Agent other;
-    if (const char* fault = shadow->Touch(cell, kind, AgentOf(warp, lane), &other)) {
+    if (const char* fault = is_shared ? shared_shadow_.Touch(cell, kind, now, &other) : shadow->Touch(cell, kind, now, &other)) {
       Fail(warp, lane, Cat(Describe(places, lane), ": ", fault, " ", Describe(other)));
     }
-    defined = defined && shadow->defined(cell);
+    defined = defined && (is_shared ? shared_shadow_.defined(cell) : shadow->defined(cell));
   }
   return defined;
 }
@@ -126,7 +151,8 @@ LaneData ThreadBlock::Read(Warp& warp, const Places& places, uint32_t mask) {
     });
     return data;
   }
-  const Registers& registers = warp.registers[places.buffer];
+  if (mask == 0) return data;
+  const Registers& registers = Touch(warp, places.buffer);
   ForLanes(mask, [&](int l) {
     const auto reg = static_cast<size_t>(places.at[static_cast<size_t>(l)]);
     TouchPoint(warp, places, l, false);
@@ -140,6 +166,9 @@ void ThreadBlock::Write(Warp& warp, const Places& places, uint32_t mask, const L
   const BufferInfo& info = Info(places.buffer);
   const auto bytes = static_cast<size_t>(info.bytes);
   const bool is_shared = info.source->space == kir::Space::kShared;
+  if (mask == 0) return;
+  if (is_shared) async_.SharedWritten(places.buffer);
+  if (info.layout != nullptr) Touch(warp, places.buffer);
   ForLanes(mask, [&](int l) {
     const bool defined = data.defined >> l & 1;
     if (info.layout != nullptr) {

@@ -41,7 +41,7 @@ void ThreadBlock::RunPoints(Warp& warp, const CPoints& points) {
   const bool descending = run_.random() & 1;
   for (int64_t i = 0; i < layout.regs() && !failed(); ++i) {
     const int64_t reg = descending ? layout.regs() - 1 - i : i;
-    const uint32_t mask = layout.Valid(reg, warp.index);
+    const uint32_t mask = layout.Valid(reg, warp.index) & warp.lanes;
     if (mask == 0) continue;
     point_ = layout.regs() > 1 ? point_base_ + static_cast<uint64_t>(reg) + 1 : 0;
     for (int d = 0; d < layout.rank(); ++d) {
@@ -67,7 +67,6 @@ uint32_t ThreadBlock::RunLanes(Warp& warp, const CBlock& block, uint32_t mask, F
 }
 
 void ThreadBlock::RunLaneStmt(Warp& warp, const CStmt& stmt, uint32_t& mask, Flow& flow) {
-  const auto refuse = [&](const auto&) { Fail(warp, 0, "this statement may not stand inside Elementwise"); };
   const Overloaded visitor{
       [&](const CStore& s) { RunStore(warp, s, mask); },
       [&](const CAtomic& s) { RunAtomic(warp, s, mask); },
@@ -97,14 +96,7 @@ void ThreadBlock::RunLaneStmt(Warp& warp, const CStmt& stmt, uint32_t& mask, Flo
         if (wrong != 0)
           FailAs(absl::StatusCode::kFailedPrecondition, warp, __builtin_ctz(wrong), Cat("assertion failed: ", s.message));
       },
-      [&](const CDeclare& s) { refuse(s); },
-      [&](const CPoints& s) { refuse(s); },
-      [&](const CCopy& s) { refuse(s); },
-      [&](const CCommit& s) { refuse(s); },
-      [&](const CWait& s) { refuse(s); },
-      [&](const CBarSync& s) { refuse(s); },
-      [&](const CLaneReduce& s) { refuse(s); },
-      [&](const CMma& s) { refuse(s); },
+      [&](const auto&) { Fail(warp, 0, "this statement may not stand inside Elementwise"); },
   };
   std::visit(visitor, stmt.op);
 }
@@ -189,6 +181,7 @@ void ThreadBlock::RunAtomic(Warp& warp, const CAtomic& atomic, uint32_t mask) {
     Value old, result;
     LoadRow(type, memory, 1, 1, &old);
     EvalOp(instr, &old, operand + l, nullptr, &result, 1);
+    if (info.source->space == kir::Space::kShared) async_.SharedWritten(atomic.buffer);
     StoreRow(type, &result, 1, memory, 1);
   }
 }

@@ -10,10 +10,14 @@
 
 #include "absl/types/span.h"
 #include "lowering/simulator.h"
+#include "lowering/simulator/clock.h"
 #include "lowering/simulator/compiled.h"
 #include "lowering/simulator/shadow.h"
 
 namespace tilert::sim {
+
+// What memory and registers hold before they are written: NaN in every float type, −1 in signed ones.
+inline constexpr uint8_t kPoison = 0xff;
 
 // Global memory of a launch, by BufferId. Only buffers that the kernel may write have a shadow.
 struct GlobalTensor {
@@ -29,8 +33,15 @@ struct Run {
   std::mt19937_64 random;
   int64_t max_steps = 0;
   double deadline = 0;  // seconds of SteadySeconds()
+  int64_t blocks = 0;   // of this launch
+  // How often each tile was visited, by the number of the ForTiles that did.
+  std::vector<std::pair<int, std::vector<uint16_t>>> visits = {};
 };
 double SteadySeconds();
+
+int64_t Tiles(const Compiled& kernel);
+// The block variables of a tile: x fastest, in panels if the kernel says so (kir::Kernel::raster_panel).
+std::vector<int64_t> TileCoords(const Compiled& kernel, int64_t tile);
 
 // The registers of one warp for one buffer.
 struct Registers {
@@ -38,6 +49,8 @@ struct Registers {
   std::vector<uint32_t> defined;  // [register]: lanes where it was written
   // The point of the current Elementwise that touched the element last: points may not depend on each other.
   std::vector<uint64_t> read_point, write_point;
+  uint32_t wgmma_acc = 0, wgmma_a = 0;  // the last group that accumulates into, or multiplies from them; 0: none
+  bool needs_fence = false;             // touched since the last WgmmaFence
 };
 
 // One vector of a cp.async on its way.
@@ -57,18 +70,63 @@ struct ControlFrame {
   int64_t value = 0, end = 0, step = 1;
 };
 
+// Asynchronous work of one warp, from the issue to the wait that knows it done.
+struct PendingWgmma {
+  const CStmt* stmt = nullptr;
+  uint32_t group = 0;
+  bool zero = false, done = false;
+  std::vector<int64_t> a, b;  // where the operands start
+};
+struct PendingStore {
+  const CStmt* stmt = nullptr;
+  uint32_t group = 0;
+  enum class Stage : uint8_t { kIssued, kRead, kWritten } stage = Stage::kIssued;
+  int64_t version = 0;
+  std::vector<int64_t> coords;
+  std::vector<uint8_t> data;  // the box, once read
+};
+struct PendingLoad {
+  const CStmt* stmt = nullptr;
+  int slot = 0;               // among those of all rings
+  uint32_t round = 0;         // of the slot
+  int64_t version = 0;
+  std::vector<int64_t> coords;
+};
+
 struct Warp {
-  enum class State : uint8_t { kReady, kAtBarrier, kDone };
-  int index = 0;
+  // kWaiting: at an Acquire or OrderWait that does not let it pass (yet).
+  enum class State : uint8_t { kReady, kAtBarrier, kWaiting, kDone };
+  int number = 0;                  // in the block
+  int index = 0;                   // in its group
+  int group = 0;
+  uint32_t lanes = 0xffffffff;     // that run
   State state = State::kReady;
-  uint32_t phase = 0;
   const CStmt* stmt = nullptr;     // being executed
   uint64_t barrier_instance = 0;   // which barrier, in which iterations
+  std::vector<int64_t> tile;       // of the ForTiles it is in
   std::vector<Value> frame;
   std::vector<ControlFrame> stack;
-  std::vector<Registers> registers;               // by BufferId
+  std::vector<Registers> registers;               // by BufferId; made by Declare
   std::vector<AsyncPiece> open;                   // not committed yet
   std::deque<std::vector<AsyncPiece>> groups;     // committed, oldest first
+
+  Clock clock;             // what all its lanes know
+  uint32_t epoch = 1;      // of its accesses
+  uint32_t own_fence = 0;  // the last epoch before a ProxyFence
+  std::vector<int64_t> positions;           // by RingId
+  std::vector<std::vector<int64_t>> held;   // by RingId: positions acquired and not released
+  int64_t order_waits = 0, order_passes = 0;
+  std::deque<PendingWgmma> wgmmas;
+  uint32_t wgmma_group = 1, wgmma_retired = 0;  // the open one, and the last that is known done
+  std::deque<PendingStore> stores;
+  uint32_t store_group = 1, stores_read = 0, stores_written = 0;  // the same; known to lane 0
+};
+
+// Warps that synchronise with each other by BarSync: the block, or an instance of a role.
+struct Group {
+  std::string name;  // of the role
+  int role = -1, instance = 0;
+  int first = 0, warps = 0;
 };
 
 // Where the lanes' elements are: the byte address in memory, or the register number.

@@ -230,10 +230,18 @@ std::string CheckLdmatrix(const BufferInfo& dst, const BufferInfo& src, const ki
   return "";
 }
 
+std::string CheckStmatrix(const BufferInfo& dst, const BufferInfo& src, const kir::Copy& copy, const LayoutTables& layout) {
+  if (dst.source->space != kir::Space::kShared || src.layout == nullptr || dst.bytes != 2) return "stmatrix moves registers to 16-bit elements in shared memory";
+  if (!IsTiledBy(layout, kAccumulator)) return "the layout is not an accumulator";
+  if (copy.dst.follows.back() != 1) return "rows of the matrices do not lie along the buffer's last dimension";
+  return "";
+}
+
 std::string CheckMethod(const BufferInfo& dst, const BufferInfo& src, const kir::Copy& copy, const LayoutTables& layout) {
   switch (copy.method) {
     case kir::CopyMethod::kLdmatrix:
     case kir::CopyMethod::kLdmatrixTrans: return CheckLdmatrix(dst, src, copy, layout);
+    case kir::CopyMethod::kStmatrix: return CheckStmatrix(dst, src, copy, layout);
     case kir::CopyMethod::kRegister: return dst.layout == nullptr || src.layout == nullptr ? "both sides must be registers" : "";
     case kir::CopyMethod::kCpAsync: {
       const int64_t bytes = copy.width * src.bytes;

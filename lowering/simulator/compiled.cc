@@ -1,5 +1,6 @@
 #include "lowering/simulator/compiled.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "ir/status_util.h"
@@ -10,7 +11,7 @@ namespace {
 class Compiler {
  public:
   Compiler(const kir::Kernel& kernel, const std::vector<int64_t>& dims, const std::vector<Value>& scalars)
-      : kernel_(kernel), exprs_(kernel, dims, scalars) {
+      : kernel_(kernel), exprs_(kernel, dims, scalars), warps_(kernel.warps) {
     result_.kernel = &kernel;
   }
 
@@ -20,6 +21,11 @@ class Compiler {
       TILERT_ASSIGN_OR_RETURN(int64_t blocks, Evaluate(extent));
       result_.grid.push_back(blocks);
     }
+    result_.persistent = kir::IsPersistent(kernel_);
+    result_.ring_slots = {0};
+    for (const kir::Ring& ring : kernel_.rings) result_.ring_slots.push_back(result_.ring_slots.back() + ring.slots);
+    TILERT_RETURN_IF_ERROR(CheckRings(result_));
+    AddOverlaps();
     TILERT_ASSIGN_OR_RETURN(result_.body, Body(kernel_.body, "body"));
     result_.constants = exprs_.constants();
     result_.frame_rows = exprs_.frame_rows();
@@ -31,6 +37,7 @@ class Compiler {
   absl::StatusOr<int64_t> Evaluate(Expr e);
   absl::Status AddBuffer(const kir::Buffer& buffer);
   absl::Status AddShared(const kir::Buffer& buffer, BufferInfo& info);
+  void AddOverlaps();
   std::shared_ptr<const LayoutTables> Tables(const FragmentLayout& layout);
 
   absl::StatusOr<CBlock> Body(const kir::Block& block, const std::string& path);
@@ -43,16 +50,24 @@ class Compiler {
     if (in_points_) return op;
     CBlock body;
     body.push_back({number, std::move(op)});
-    return CPoints{Tables(FragmentLayout{{}, kernel_.warps}), {}, std::move(body)};
+    return CPoints{Tables(FragmentLayout{{}, warps_}), {}, std::move(body)};
   }
 
   absl::StatusOr<decltype(CStmt::op)> Operation(const kir::Stmt& stmt, const std::string& path, int number);
+  // Those of the Hopper family.
+  absl::StatusOr<decltype(CStmt::op)> AsyncOperation(const kir::Stmt& stmt, const std::string& path);
+  absl::StatusOr<decltype(CStmt::op)> Roles(const kir::Roles& roles, const std::string& path);
+  absl::StatusOr<CTmaTile> TmaTile(kir::MapId map, BufferId tile, const std::vector<Expr>& coords);
+  std::vector<CRetired> Retires(const std::vector<kir::Retired>& retires);
+  absl::Status CheckPlace(const kir::Stmt& stmt);
 
   const kir::Kernel& kernel_;
   ExprCompiler exprs_;
   Compiled result_;
   std::vector<std::pair<FragmentLayout, std::shared_ptr<const LayoutTables>>> tables_;
   bool in_points_ = false;
+  int warps_;                // of the role (instance) that the statement is in
+  bool one_thread_ = false;
 };
 
 absl::StatusOr<int64_t> Compiler::Evaluate(Expr e) {
@@ -126,6 +141,18 @@ absl::Status Compiler::AddBuffer(const kir::Buffer& buffer) {
   return absl::OkStatus();
 }
 
+void Compiler::AddOverlaps() {
+  result_.overlaps.resize(result_.buffers.size());
+  const auto end = [](const BufferInfo& info) { return info.source->offset + info.source->versions * info.version_bytes; };
+  for (size_t a = 0; a < result_.buffers.size(); ++a) {
+    for (size_t b = 0; b < result_.buffers.size(); ++b) {
+      const BufferInfo &one = result_.buffers[a], &other = result_.buffers[b];
+      if (one.source->space != kir::Space::kShared || other.source->space != kir::Space::kShared) continue;
+      if (one.source->offset < end(other) && other.source->offset < end(one)) result_.overlaps[a].push_back(static_cast<BufferId>(b));
+    }
+  }
+}
+
 std::vector<Code> Compiler::Codes(const std::vector<Expr>& exprs) {
   std::vector<Code> codes;
   for (Expr e : exprs) codes.push_back(exprs_.Compile(e));
@@ -145,11 +172,25 @@ std::string_view StatementName(const kir::StmtOp& op) {
   static constexpr std::string_view kNames[] = {"Declare",     "For",         "While", "If",      "Break", "Continue",
                                                 "Let",         "Elementwise", "Store", "Atomic",  "Copy",  "CpAsyncCommit",
                                                 "CpAsyncWait", "LaneReduce",  "Mma",   "BarSync", "Print", "Assert",
-                                    "roles",         "for_tiles",   "wgmma", "wgmma.fence", "wgmma.commit", "wgmma.wait",
-                                    "tma.load",      "tma.store",   "tma.store.commit", "tma.store.wait", "proxy_fence", "acquire",
-                                    "expect_tx",     "release",     "advance", "order.wait", "order.pass"};
+                                                "Roles",       "ForTiles",    "Wgmma", "WgmmaFence", "WgmmaCommit", "WgmmaWait",
+                                                "TmaLoad",     "TmaStore",    "StoreCommit", "StoreWait", "ProxyFence", "Acquire",
+                                                "ExpectTx",    "Release",     "Advance", "OrderWait", "OrderPass"};
   static_assert(std::size(kNames) == std::variant_size_v<kir::StmtOp>);
   return kNames[op.index()];
+}
+
+// What an asynchronous statement works on, for paths.
+std::string Operand(const kir::Kernel& kernel, const kir::Stmt& stmt) {
+  const auto tile = [&](BufferId to, BufferId from) { return Cat(kernel.buffers[from].name, " to ", kernel.buffers[to].name); };
+  if (const auto* load = std::get_if<kir::TmaLoad>(&stmt.op)) return tile(load->dst, kernel.tensor_maps[load->map].buffer);
+  if (const auto* store = std::get_if<kir::TmaStore>(&stmt.op)) return tile(kernel.tensor_maps[store->map].buffer, store->src);
+  if (const auto* gemm = std::get_if<kir::Wgmma>(&stmt.op)) return kernel.buffers[gemm->acc].name;
+  return std::visit(
+      [&](const auto& op) -> std::string {
+        if constexpr (requires { op.ring; }) return kernel.rings[op.ring].name;
+        return "";
+      },
+      stmt.op);
 }
 
 absl::StatusOr<CStmt> Compiler::Statement(const kir::Stmt& stmt, const std::string& path) {
@@ -160,8 +201,10 @@ absl::StatusOr<CStmt> Compiler::Statement(const kir::Stmt& stmt, const std::stri
   if (const auto* copy = std::get_if<kir::Copy>(&stmt.op)) {
     named += Cat("(", kernel_.buffers[copy->src.buffer].name, " to ", kernel_.buffers[copy->dst.buffer].name, ")");
   }
+  if (const std::string what = Operand(kernel_, stmt); !what.empty()) named += Cat("(", what, ")");
   result_.paths.push_back(stmt.loc.line != 0 ? Cat(named, " (line ", stmt.loc.line, ")") : named);
-  absl::StatusOr<decltype(CStmt::op)> op = Operation(stmt, named, result.number);
+  const absl::Status place = CheckPlace(stmt);
+  absl::StatusOr<decltype(CStmt::op)> op = place.ok() ? Operation(stmt, named, result.number) : place;
   if (!op.ok()) {
     const bool located = op.status().message().find(ToAbsl("body[")) != absl::string_view::npos;
     return located ? op.status() : Internal("kernel ", kernel_.name, ", ", named, ": ", ToStd(op.status().message()));
@@ -221,20 +264,16 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, c
       [&](const kir::Copy& s) -> Result {
         CCopy copy{s.method, Access(s.dst), Access(s.src), Tables(s.layout), s.width, {}, static_cast<bool>(s.fill)};
         if (s.fill) copy.fill = exprs_.CompileAs(s.fill, kernel_.buffers[s.src.buffer].dtype);
-        // ldmatrix cannot check bounds: what is not inside is a fault, proven or not.
+        // ldmatrix and stmatrix cannot check bounds: what is not inside is a fault, proven or not.
         const bool is_matrix = s.method == kir::CopyMethod::kLdmatrix || s.method == kir::CopyMethod::kLdmatrixTrans;
         if (is_matrix) copy.src.inside.assign(copy.src.inside.size(), true);
+        if (s.method == kir::CopyMethod::kStmatrix) copy.dst.inside.assign(copy.dst.inside.size(), true);
         TILERT_RETURN_IF_ERROR(CheckCopy(result_, s, *copy.layout));
         return copy;
       },
       [&](const kir::CpAsyncCommit&) -> Result { return CCommit{}; },
       [&](const kir::CpAsyncWait& s) -> Result {
-        CWait wait{s.pending, {}, {}};
-        for (const kir::Retired& retired : s.retires) {
-          wait.buffers.push_back(retired.buffer);
-          wait.versions.push_back(exprs_.Compile(retired.version));
-        }
-        return wait;
+        return CWait{s.pending, Retires(s.retires)};
       },
       [&](const kir::LaneReduce& s) -> Result { return CompileLaneReduce(result_, s); },
       [&](const kir::Mma& s) -> Result { return CompileMma(result_, s); },
@@ -243,7 +282,117 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, c
       [&](const kir::Assert& s) -> Result {
         return Point(CAssert{exprs_.Compile(s.cond), s.message}, number);
       },
-      [&](const auto&) -> Result { return Internal("not simulated yet"); },
+      [&](const auto&) -> Result { return AsyncOperation(stmt, path); },
+  };
+  return std::visit(visitor, stmt.op);
+}
+
+std::vector<CRetired> Compiler::Retires(const std::vector<kir::Retired>& retires) {
+  std::vector<CRetired> result;
+  for (const kir::Retired& retired : retires) {
+    result.push_back({retired.buffer, {}, static_cast<bool>(retired.version)});
+    if (retired.version) result.back().version = exprs_.Compile(retired.version);
+  }
+  return result;
+}
+
+absl::StatusOr<CTmaTile> Compiler::TmaTile(kir::MapId map, BufferId tile, const std::vector<Expr>& coords) {
+  if (map >= kernel_.tensor_maps.size()) return Internal("no such tensor map");
+  TILERT_RETURN_IF_ERROR(CheckTmaTile(result_, kernel_.tensor_maps[map], tile, coords.size()));
+  return CTmaTile{kernel_.tensor_maps[map].buffer, tile, kernel_.tensor_maps[map].box, Codes(coords)};
+}
+
+// What a statement asks of the threads that run it.
+absl::Status Compiler::CheckPlace(const kir::Stmt& stmt) {
+  const FragmentLayout* layout = nullptr;
+  if (const auto* points = std::get_if<kir::Elementwise>(&stmt.op)) layout = &points->layout;
+  if (const auto* copy = std::get_if<kir::Copy>(&stmt.op)) layout = &copy->layout;
+  if (layout != nullptr && layout->warps != warps_)
+    return Internal("is laid out over ", layout->warps, " warps where ", warps_, " run it");
+  const auto* gemm = std::get_if<kir::Wgmma>(&stmt.op);
+  if (gemm != nullptr && 4 * gemm->grid.m * gemm->grid.n != warps_)
+    return Internal("is for ", 4 * gemm->grid.m * gemm->grid.n, " warps where ", warps_, " run it");
+  const bool needs_warps = layout != nullptr || gemm != nullptr || std::holds_alternative<kir::BarSync>(stmt.op) ||
+                           std::holds_alternative<kir::Mma>(stmt.op) || std::holds_alternative<kir::LaneReduce>(stmt.op);
+  if (one_thread_ && needs_warps) return Internal("needs whole warps and stands in a role of one thread");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<decltype(CStmt::op)> Compiler::Roles(const kir::Roles& roles, const std::string& path) {
+  TILERT_RETURN_IF_ERROR(CheckRoles(kernel_, roles));
+  CRoles result;
+  int first_warp = 0;
+  for (const kir::Role& role : roles.roles) {
+    warps_ = role.warps;
+    one_thread_ = role.one_thread;
+    absl::StatusOr<CBlock> body = Body(role.body, Cat(path, ".", role.name));
+    warps_ = kernel_.warps;
+    one_thread_ = false;
+    if (!body.ok()) return body.status();
+    result.roles.push_back({&role, first_warp, *std::move(body)});
+    first_warp += role.warps * role.instances;
+  }
+  return result;
+}
+
+absl::StatusOr<decltype(CStmt::op)> Compiler::AsyncOperation(const kir::Stmt& stmt, const std::string& path) {
+  using Result = absl::StatusOr<decltype(CStmt::op)>;
+  if (in_points_) return Internal("this statement may not stand inside Elementwise");
+  const Overloaded visitor{
+      [&](const kir::Roles& s) -> Result { return Roles(s, path); },
+      [&](const kir::ForTiles& s) -> Result {
+        CForTiles tiles;
+        TILERT_ASSIGN_OR_RETURN(tiles.body, Body(s.body, Cat(path, ".body")));
+        return tiles;
+      },
+      [&](const kir::Wgmma& s) -> Result {
+        TILERT_ASSIGN_OR_RETURN(CWgmma gemm, CompileWgmma(result_, s));
+        gemm.a = Access(s.a), gemm.b = Access(s.b);
+        gemm.has_zero = static_cast<bool>(s.zero);
+        if (s.zero) gemm.zero = exprs_.Compile(s.zero);
+        gemm.number = result_.wgmmas++;
+        return gemm;
+      },
+      [&](const kir::WgmmaFence&) -> Result { return CWgmmaFence{}; },
+      [&](const kir::WgmmaCommit&) -> Result { return CWgmmaCommit{}; },
+      [&](const kir::WgmmaWait& s) -> Result {
+        return CWgmmaWait{s.pending, Retires(s.retires)};
+      },
+      [&](const kir::TmaLoad& s) -> Result {
+        const std::vector<BufferId>& filled = kernel_.rings[s.ring].buffers;
+        if (std::find(filled.begin(), filled.end(), s.dst) == filled.end())
+          return Internal(kernel_.buffers[s.dst].name, " is not in ring ", kernel_.rings[s.ring].name);
+        TILERT_ASSIGN_OR_RETURN(CTmaTile tile, TmaTile(s.map, s.dst, s.coords));
+        return CTmaLoad{std::move(tile), s.ring};
+      },
+      [&](const kir::TmaStore& s) -> Result {
+        TILERT_ASSIGN_OR_RETURN(CTmaTile tile, TmaTile(s.map, s.src, s.coords));
+        const bool add = s.op == kir::StoreOp::kAdd;
+        result_.float_atomics = result_.float_atomics || (add && IsFloat(kernel_.buffers[s.src].dtype));
+        CTmaStore store{std::move(tile), {}, static_cast<bool>(s.version), add};
+        if (s.version) store.version = exprs_.Compile(s.version);
+        return store;
+      },
+      [&](const kir::StoreCommit&) -> Result { return CStoreCommit{}; },
+      [&](const kir::StoreWait& s) -> Result {
+        return CStoreWait{s.pending, s.read, Retires(s.retires)};
+      },
+      [&](const kir::ProxyFence&) -> Result { return CProxyFence{}; },
+      [&](const kir::Acquire& s) -> Result {
+        return CAcquire{s.ring, s.fill};
+      },
+      [&](const kir::ExpectTx& s) -> Result {
+        return CExpectTx{s.ring, s.bytes};
+      },
+      [&](const kir::Release& s) -> Result {
+        return CRelease{s.ring, s.behind};
+      },
+      [&](const kir::Advance& s) -> Result {
+        return CAdvance{s.ring, exprs_.Compile(s.count)};
+      },
+      [&](const kir::OrderWait&) -> Result { return COrderWait{}; },
+      [&](const kir::OrderPass&) -> Result { return COrderPass{}; },
+      [&](const auto&) -> Result { return Internal("not simulated"); },
   };
   return std::visit(visitor, stmt.op);
 }

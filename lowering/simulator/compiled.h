@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "lowering/kernel_ir.h"
+#include "lowering/simulator/compiled_async.h"
 #include "lowering/simulator/expr_code.h"
 #include "lowering/simulator/layout_tables.h"
 
@@ -25,9 +26,6 @@ struct BufferInfo {
   std::shared_ptr<const LayoutTables> layout;  // registers
 };
 
-struct CStmt;
-using CBlock = std::vector<CStmt>;
-
 struct CDeclare { BufferId buffer; bool zero; };
 struct CFor { VarId var; Code begin, end, step; CBlock body; };
 struct CWhile { Code cond; CBlock body; };
@@ -42,7 +40,6 @@ struct CAtomic { AtomicOp op; BufferId buffer; std::vector<Code> indices; Code v
 struct CPrint { std::vector<Code> args; };
 struct CAssert { Code cond; std::string message; };
 
-struct CAccess { BufferId buffer; std::vector<Code> start; std::vector<int> follows; std::vector<bool> inside; };
 struct CCopy {
   kir::CopyMethod method;
   CAccess dst, src;
@@ -52,7 +49,7 @@ struct CCopy {
   bool has_fill;
 };
 struct CCommit {};
-struct CWait { int pending; std::vector<BufferId> buffers; std::vector<Code> versions; };
+struct CWait { int pending; std::vector<CRetired> retires; };
 struct CBarSync {};
 
 // For each dst register and lane of a warp the reduction of all src elements of that warp that agree in the other dimensions.
@@ -69,7 +66,7 @@ struct CLaneReduce {
 // For each warp dense matrices A[m][k], B[k][n], C[m][n] and where their elements are among the warp's registers.
 struct CMma {
   BufferId acc, a, b;
-  struct Element { int32_t cell, reg, lane; };
+  using Element = CElement;
   struct PerWarp { std::vector<Element> a, b, acc; int64_t m = 0, n = 0; };
   int64_t k = 0;
   std::vector<PerWarp> warps;
@@ -78,7 +75,8 @@ struct CMma {
 struct CStmt {
   int number = 0;  // index into Compiled::paths
   std::variant<CDeclare, CFor, CWhile, CIf, CBreak, CContinue, CLet, CPoints, CStore, CAtomic, CPrint, CAssert, CCopy, CCommit,
-               CWait, CBarSync, CLaneReduce, CMma>
+               CWait, CBarSync, CLaneReduce, CMma, CRoles, CForTiles, CWgmma, CWgmmaFence, CWgmmaCommit, CWgmmaWait, CTmaLoad,
+               CTmaStore, CStoreCommit, CStoreWait, CProxyFence, CAcquire, CExpectTx, CRelease, CAdvance, COrderWait, COrderPass>
       op;
 };
 
@@ -92,6 +90,10 @@ struct Compiled {
   CBlock body;
   std::vector<std::string> paths;  // of each statement
   bool float_atomics = false;      // results depend on order
+  bool persistent = false;         // walks over its tiles
+  int wgmmas = 0;
+  std::vector<int> ring_slots;     // by RingId: index of its first slot among those of all rings; one more at the end
+  std::vector<std::vector<BufferId>> overlaps;  // of a shared buffer: those with bytes in common, itself too
 };
 
 // Internal when a statement is not what KernelIr allows: a layout that is not the instruction's, a copy that its method cannot

@@ -1,22 +1,14 @@
-// What the simulator knows about each cell of a memory: who wrote and read it last, and when.
-//
-// The only synchronisation between threads of a block is BarSync, which all of them pass: so the vector clock of a thread is one
-// number, its phase (barriers passed), and an access happens before another of the same block iff both are by one thread or its
-// phase is lower. Accesses of two blocks are never ordered.
+// What the simulator knows about each cell of a memory: who wrote and read it last, and when. An access must happen after (clock.h) all earlier ones
+// that it conflicts with; accesses of two blocks are never ordered.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
-namespace tilert::sim {
+#include "absl/container/inlined_vector.h"
+#include "lowering/simulator/clock.h"
 
-struct Agent {
-  uint32_t block = 0;
-  uint32_t phase = 0;
-  int32_t thread = 0;  // within the block
-  int32_t stmt = 0;    // number of the statement, for messages
-};
+namespace tilert::sim {
 
 enum class AccessKind : uint8_t {
   kRead,
@@ -33,8 +25,8 @@ class Shadow {
     bool defined = false;       // holds a value that was written (a cell may have been written with something undefined)
     bool atomic = false;        // the latest write was atomic
     bool in_flight = false;
-    bool many_threads = false;  // other threads than read.thread have read in read.phase
     bool many_blocks = false;   // other blocks than read.block have read
+    int32_t reads = -1, writes = -1;  // rows of further readers and (atomic) writers that are not ordered among each other
   };
 
   explicit Shadow(size_t cells, bool defined = false) : cells_(cells) {
@@ -42,14 +34,55 @@ class Shadow {
   }
 
   // Records the access; nullptr, or what is wrong with it (and `other` is the access it clashes with).
-  const char* Touch(size_t cell, AccessKind kind, const Agent& agent, Agent* other);
+  const char* Touch(size_t cell, AccessKind kind, const Observer& now, Agent* other);
+  // As Touch of a read or write, but records nothing.
+  const char* Check(const Cell& cell, AccessKind kind, const Observer& now, Agent* other) const;
   // The copy in flight into `cell` has completed, as seen by its own thread.
   void Settle(size_t cell, const Agent& agent, bool defined);
+  // As if it had never been touched, but for its value, which is defined.
+  void Forget(size_t cell);
+  const Cell& at(size_t cell) const { return cells_[cell]; }
   bool defined(size_t cell) const { return cells_[cell].defined; }
   void SetDefined(size_t cell, bool defined) { cells_[cell].defined = defined; }
 
  private:
+  void RecordRead(Cell& cell, const Observer& now);
+  void RecordWrite(Cell& cell, AccessKind kind, const Observer& now);
+  void AddTo(int32_t& row, const Agent& agent, const Observer* now);
+  void Free(int32_t& row);
+
   std::vector<Cell> cells_;
+  std::vector<std::vector<Agent>> rows_;
+  std::vector<int32_t> free_rows_;
+};
+
+// Shared memory: cells for what threads do, and sectors of 16 bytes for what TMA and wgmma do.
+class SharedShadow {
+ public:
+  static constexpr int64_t kSectorBytes = 16;
+  // `cell_bytes` divides 16; 0: no shared buffers.
+  SharedShadow(int64_t bytes, int cell_bytes);
+
+  const char* Touch(size_t cell, AccessKind kind, const Observer& now, Agent* other);
+  // `now` is asynchronous work that reads or overwrites the sector from now until its epoch is known to be over.
+  const char* TouchAsync(size_t sector, bool write, const Observer& now, Agent* other);
+  bool SectorDefined(size_t sector) const;
+  void Settle(size_t cell, const Agent& agent, bool defined) { cells_.Settle(cell, agent, defined); }
+  bool defined(size_t cell) const { return cells_.defined(cell); }
+  void SetDefined(size_t cell, bool defined) { cells_.SetDefined(cell, defined); }
+
+ private:
+  struct Sector {
+    Agent write;
+    bool has_write = false;
+    bool generic = false;  // its cells were touched since
+    absl::InlinedVector<Agent, 2> reads;  // one a component
+  };
+  const char* CheckReads(const Sector& sector, const Observer& now, Agent* other) const;
+
+  size_t cells_a_sector_ = 1;
+  Shadow cells_;
+  std::vector<Sector> sectors_;
 };
 
 }  // namespace tilert::sim

@@ -1,0 +1,268 @@
+// Rings of mbarriers, order tokens, and when asynchronous work happens.
+#include <algorithm>
+
+#include "ir/status_util.h"
+#include "lowering/simulator/block.h"
+
+namespace tilert::sim {
+
+AsyncWork::AsyncWork(ThreadBlock& block)
+    : block_(block), kernel_(block.kernel_), tokens_(1), written_(kernel_.buffers.size()), landed_(kernel_.buffers.size()),
+      packed_(static_cast<size_t>(kernel_.wgmmas)), eagerness_(static_cast<int>(block.run_.random() % 3)) {
+  const std::vector<kir::Ring>& rings = kernel_.kernel->rings;
+  for (size_t r = 0; r < rings.size(); ++r) {
+    for (int s = 0; s < rings[r].slots; ++s) {
+      Slot slot;
+      slot.ring = static_cast<kir::RingId>(r);
+      slot.empty.count = slot.empty.pending = rings[r].consumers;
+      slot.full.arriving = slot.full.completed = slot.empty.arriving = slot.empty.completed = Clock(block.components_);
+      slots_.push_back(std::move(slot));
+    }
+  }
+  for (size_t b = 0; b < kernel_.buffers.size(); ++b) landed_[b].resize(static_cast<size_t>(kernel_.buffers[b].source->versions));
+}
+
+void AsyncWork::Mbarrier::TryComplete() {
+  if (pending != 0 || bytes != 0) return;
+  ++phase;
+  pending = count;
+  std::swap(completed, arriving);
+  arriving.Reset();
+}
+
+int AsyncWork::SlotOf(kir::RingId ring, int64_t position) const {
+  return kernel_.ring_slots[ring] + static_cast<int>(position % kernel_.kernel->rings[ring].slots);
+}
+uint32_t AsyncWork::RoundOf(kir::RingId ring, int64_t position) const {
+  return static_cast<uint32_t>(position / kernel_.kernel->rings[ring].slots);
+}
+std::string AsyncWork::SlotName(int slot) const {
+  const kir::RingId ring = slots_[static_cast<size_t>(slot)].ring;
+  return Cat("slot ", slot - kernel_.ring_slots[ring], " of ring ", kernel_.kernel->rings[ring].name);
+}
+
+bool AsyncWork::Issues(const Warp& warp) const { return warp.index == 0; }
+
+void AsyncWork::FailAt(int stmt, const std::string& what) {
+  if (!block_.failed()) block_.status_ = Internal("kernel ", kernel_.kernel->name, ", ", block_.PathOf(stmt), ", block ", block_.number_, ": ", what);
+}
+
+void AsyncWork::Execute(Warp& warp, const CStmt& stmt) {
+  const Overloaded visitor{
+      [&](const CWgmma& s) { Issue(warp, stmt, s); },
+      [&](const CWgmmaFence&) {
+        for (Registers& registers : warp.registers) registers.needs_fence = false;
+      },
+      [&](const CWgmmaCommit&) { ++warp.wgmma_group; },
+      [&](const CWgmmaWait& s) { Run(warp, s); },
+      [&](const CTmaLoad& s) { Run(warp, stmt, s); },
+      [&](const CTmaStore& s) { Run(warp, stmt, s); },
+      [&](const CStoreCommit&) { warp.store_group += Issues(warp); },
+      [&](const CStoreWait& s) { Run(warp, s); },
+      [&](const CProxyFence&) { warp.own_fence = warp.epoch++; },
+      [&](const CAcquire&) { WaitAt(warp); },
+      [&](const CExpectTx& s) { Run(warp, s); },
+      [&](const CRelease& s) { Run(warp, s); },
+      [&](const CAdvance& s) { Run(warp, s); },
+      [&](const COrderWait&) { WaitAt(warp); },
+      [&](const COrderPass&) { PassOrder(warp); },
+      [](const auto&) {},
+  };
+  std::visit(visitor, stmt.op);
+}
+
+// ---- waiting
+
+const AsyncWork::Mbarrier& AsyncWork::Awaits(const Warp& warp, const CAcquire& acquire, bool* parity) const {
+  const int64_t position = warp.positions[acquire.ring];
+  const Slot& slot = slots_[static_cast<size_t>(SlotOf(acquire.ring, position))];
+  // A fresh barrier counts as one whose phase of parity 1 is complete: the first round of filling falls through.
+  *parity = (RoundOf(acquire.ring, position) & 1) != (acquire.fill ? 1 : 0);
+  return acquire.fill ? slot.empty : slot.full;
+}
+
+int64_t AsyncWork::OrderNeeds(const Warp& warp) const {
+  return warp.order_waits + block_.groups_[static_cast<size_t>(warp.group)].instance;
+}
+
+bool AsyncWork::CanPass(const Warp& warp) const {
+  if (const auto* acquire = std::get_if<CAcquire>(&warp.stmt->op)) {
+    bool parity = false;
+    const Mbarrier& barrier = Awaits(warp, *acquire, &parity);
+    return (barrier.phase & 1) != (parity ? 1u : 0u);
+  }
+  const Group& group = block_.groups_[static_cast<size_t>(warp.group)];
+  const int64_t needed = OrderNeeds(warp);
+  if (needed == 0) return true;
+  const auto& passes = tokens_[static_cast<size_t>(group.role)].passes[static_cast<size_t>(1 - group.instance)];
+  return static_cast<int64_t>(passes.size()) >= needed && passes[static_cast<size_t>(needed - 1)].warps == group.warps;
+}
+
+void AsyncWork::WaitAt(Warp& warp) {
+  const Group& group = block_.groups_[static_cast<size_t>(warp.group)];
+  if (std::holds_alternative<COrderWait>(warp.stmt->op)) {
+    if (group.role < 0 || kernel_.kernel->warps < 2 * group.warps || group.instance > 1)
+      return block_.Fail(warp, 0, "there is no order token but in a role of two instances");
+    tokens_.resize(std::max(tokens_.size(), static_cast<size_t>(group.role) + 1));
+  }
+  warp.state = Warp::State::kWaiting;
+  if (CanPass(warp)) Pass(warp);
+}
+
+void AsyncWork::Pass(Warp& warp) {
+  warp.state = Warp::State::kReady;
+  if (const auto* acquire = std::get_if<CAcquire>(&warp.stmt->op)) return PassRing(warp, *acquire);
+  if (const int64_t needed = OrderNeeds(warp); needed > 0) {
+    const Group& group = block_.groups_[static_cast<size_t>(warp.group)];
+    warp.clock.Join(tokens_[static_cast<size_t>(group.role)].passes[static_cast<size_t>(1 - group.instance)][static_cast<size_t>(needed - 1)].clock);
+  }
+  ++warp.order_waits;
+}
+
+void AsyncWork::PassRing(Warp& warp, const CAcquire& acquire) {
+  bool parity = false;
+  warp.clock.Join(Awaits(warp, acquire, &parity).completed);
+  if (acquire.fill) return;
+  const int64_t position = warp.positions[acquire.ring];
+  std::vector<int64_t>& held = warp.held[acquire.ring];
+  if (std::find(held.begin(), held.end(), position) == held.end()) held.push_back(position);
+  Slot& slot = slots_[static_cast<size_t>(SlotOf(acquire.ring, position))];
+  slot.acquired = std::max(slot.acquired, RoundOf(acquire.ring, position) + 1);
+}
+
+std::string AsyncWork::Awaited(const Warp& warp) const {
+  const auto* acquire = std::get_if<CAcquire>(&warp.stmt->op);
+  if (acquire == nullptr) return "the order token";
+  const int64_t position = warp.positions[acquire->ring];
+  bool parity = false;
+  const Mbarrier& barrier = Awaits(warp, *acquire, &parity);
+  return Cat(SlotName(SlotOf(acquire->ring, position)), " to be ", acquire->fill ? "empty" : "full", " (position ", position, ", parity ", parity,
+             "; the barrier is in phase ", barrier.phase, ", which lacks ", barrier.pending, " of ", barrier.count, " arrivals and ", barrier.bytes,
+             " bytes)");
+}
+
+// ---- arriving
+
+void AsyncWork::Run(Warp& warp, const CExpectTx& expect) {
+  if (!Issues(warp)) return;
+  const int64_t position = warp.positions[expect.ring];
+  const int number = SlotOf(expect.ring, position);
+  Mbarrier& full = slots_[static_cast<size_t>(number)].full;
+  const uint32_t round = RoundOf(expect.ring, position);
+  if (full.phase != round || full.pending == 0) {
+    return block_.Fail(warp, 0, Cat("arrives at the full barrier of ", SlotName(number), " for round ", round, ", but it is in phase ", full.phase,
+                                    full.pending == 0 ? ", for which it has arrived already" : ""));
+  }
+  if (warp.lanes == 1) block_.SyncLanes(warp);
+  full.arriving.Join(warp.clock);
+  full.bytes += expect.bytes;
+  --full.pending;
+  full.TryComplete();
+}
+
+void AsyncWork::Run(Warp& warp, const CRelease& release) {
+  const int64_t position = warp.positions[release.ring] - release.behind;
+  std::vector<int64_t>& held = warp.held[release.ring];
+  const auto found = std::find(held.begin(), held.end(), position);
+  if (found == held.end()) {
+    return block_.Fail(warp, 0, Cat("releases position ", position, " of ring ", kernel_.kernel->rings[release.ring].name,
+                                    ", which this warp has not acquired, or has released already"));
+  }
+  held.erase(found);
+  const int number = SlotOf(release.ring, position);
+  Mbarrier& empty = slots_[static_cast<size_t>(number)].empty;
+  const uint32_t round = RoundOf(release.ring, position);
+  if (empty.phase != round) {
+    return block_.Fail(warp, 0, Cat("arrives at the empty barrier of ", SlotName(number), " for round ", round, ", but it is in phase ", empty.phase,
+                                    ": more arrivals than the ring's ", empty.count, " consumers, or too few before"));
+  }
+  block_.SyncLanes(warp);
+  empty.arriving.Join(warp.clock);
+  --empty.pending;
+  empty.TryComplete();
+}
+
+void AsyncWork::Run(Warp& warp, const CAdvance& advance) {
+  const int64_t count = block_.Uniform(warp, advance.count).i;
+  if (count < 0) return block_.Fail(warp, 0, Cat("advances by ", count));
+  const kir::Ring& ring = kernel_.kernel->rings[advance.ring];
+  warp.positions[advance.ring] += count;
+  block_.SetVar(warp, ring.slot, Value{.i = warp.positions[advance.ring] % ring.slots});
+}
+
+void AsyncWork::PassOrder(Warp& warp) {
+  if (warp.order_waits != warp.order_passes + 1) return block_.Fail(warp, 0, "passes the order token without having it");
+  const Group& group = block_.groups_[static_cast<size_t>(warp.group)];
+  auto& passes = tokens_[static_cast<size_t>(group.role)].passes[static_cast<size_t>(group.instance)];
+  const auto number = static_cast<size_t>(warp.order_passes++);
+  if (passes.size() <= number) passes.push_back({0, Clock(block_.components_)});
+  block_.SyncLanes(warp);
+  passes[number].clock.Join(warp.clock);
+  ++passes[number].warps;
+}
+
+// ---- when things happen
+
+bool AsyncWork::RunOne() {
+  struct Choice { Warp* warp; size_t index; };
+  std::vector<Choice> choices;
+  for (size_t i = 0; i < loads_.size(); ++i) choices.push_back({nullptr, i});
+  for (Warp& warp : block_.warps_) {
+    for (size_t i = 0; i < warp.wgmmas.size(); ++i) {
+      if (warp.wgmmas[i].done) continue;
+      choices.push_back({&warp, i});
+      break;  // in order
+    }
+    for (size_t i = 0; i < warp.stores.size(); ++i) {
+      if (warp.stores[i].stage != PendingStore::Stage::kWritten) choices.push_back({&warp, warp.wgmmas.size() + i});
+    }
+  }
+  if (choices.empty()) return false;
+  const Choice choice = choices[block_.run_.random() % choices.size()];
+  if (choice.warp == nullptr) {
+    const PendingLoad load = std::move(loads_[choice.index]);
+    loads_.erase(loads_.begin() + static_cast<std::ptrdiff_t>(choice.index));
+    Land(load);
+  } else if (choice.index < choice.warp->wgmmas.size()) {
+    choice.warp->wgmmas[choice.index].done = true;
+    Multiply(*choice.warp, choice.warp->wgmmas[choice.index]);
+  } else {
+    Step(*choice.warp, choice.warp->stores[choice.index - choice.warp->wgmmas.size()]);
+  }
+  return true;
+}
+
+void AsyncWork::RunSome() {
+  if (eagerness_ == 0 || block_.failed()) return;  // everything as late as possible
+  if (eagerness_ == 1) {
+    if (block_.run_.random() % 4 == 0) RunOne();
+    return;
+  }
+  while (!block_.failed() && RunOne()) {
+  }
+}
+
+void AsyncWork::CheckEnd(Warp& warp) {
+  if (!warp.wgmmas.empty())
+    FailAt(warp.wgmmas.front().stmt->number, Cat(block_.NameOf(warp), " ends before a WgmmaWait has retired this"));
+  for (const PendingStore& store : warp.stores) {
+    if (store.group > warp.stores_read)
+      FailAt(store.stmt->number, Cat(block_.NameOf(warp), " ends before a StoreWait knows that this has read shared memory"));
+  }
+}
+
+void AsyncWork::CheckEnd() {
+  while (!block_.failed() && RunOne()) {
+  }
+  for (size_t s = 0; s < slots_.size() && !block_.failed(); ++s) {
+    if (slots_[s].filled <= slots_[s].acquired) continue;
+    block_.status_ = Internal("kernel ", kernel_.kernel->name, ", block ", block_.number_, ": ends though nobody has waited for round ",
+                              slots_[s].filled - 1, " of ", SlotName(static_cast<int>(s)), " to be full");
+  }
+}
+
+void AsyncWork::SharedWritten(BufferId buffer) {
+  for (BufferId other : kernel_.overlaps[buffer]) ++written_[other];
+}
+
+}  // namespace tilert::sim

@@ -1,0 +1,110 @@
+// What goes on in a block besides its warps: rings of mbarriers, TMA, wgmma, order tokens.
+//
+// Asynchronous work is checked when it is issued, as accesses that last until a wait knows them done (a component of the clocks each), and
+// happens at a random moment: wgmma in order, some time between issue and wait; a TMA load in one piece; a TMA store's reads and then its writes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lowering/simulator/block_state.h"
+
+namespace tilert::sim {
+
+class ThreadBlock;
+
+class AsyncWork {
+ public:
+  explicit AsyncWork(ThreadBlock& block);
+
+  // A statement of the Hopper family but Roles and ForTiles. May leave the warp waiting.
+  void Execute(Warp& warp, const CStmt& stmt);
+  // Whether a waiting warp may go on, and letting it.
+  bool CanPass(const Warp& warp) const;
+  void Pass(Warp& warp);
+  // Some of the pending work happens; false: there is none.
+  bool RunOne();
+  // None, one or all of it, as this block is inclined.
+  void RunSome();
+
+  void CheckEnd(Warp& warp);  // the warp has ended
+  void CheckEnd();            // all have
+  std::string Awaited(const Warp& warp) const;
+  // The wgmma that may still touch a register buffer in flight.
+  int StmtOf(const Warp& warp, uint32_t group) const;
+  std::string SlotName(int slot) const;
+  // Ordinary instructions have written to the shared buffer.
+  void SharedWritten(BufferId buffer);
+
+ private:
+  // Completes a phase when all arrivals and bytes of it are there (PTX ISA, "mbarrier").
+  struct Mbarrier {
+    int count = 1, pending = 1;
+    int64_t bytes = 0;     // expected and not yet arrived
+    uint32_t phase = 0;
+    Clock arriving, completed;  // what the arrivals of this phase and of the last one knew
+    void TryComplete();
+  };
+  struct Slot {
+    kir::RingId ring = 0;
+    Mbarrier full, empty;
+    uint32_t filled = 0, acquired = 0;  // rounds
+  };
+  struct Token {  // of a role: what each instance has passed on so far
+    struct Pass { int warps = 0; Clock clock; };
+    std::array<std::vector<Pass>, 2> passes;
+  };
+  // Elements of an operand as floats, A as [m][k], B as [k][n].
+  struct Packed { std::vector<int64_t> start; uint64_t stamp = 0; std::vector<float> values; };
+
+  // block_async.cc
+  int SlotOf(kir::RingId ring, int64_t position) const;
+  uint32_t RoundOf(kir::RingId ring, int64_t position) const;
+  const Mbarrier& Awaits(const Warp& warp, const CAcquire& acquire, bool* parity) const;
+  bool Issues(const Warp& warp) const;  // holds the thread that issues TMA
+  void WaitAt(Warp& warp);
+  void PassRing(Warp& warp, const CAcquire& acquire);
+  void Run(Warp& warp, const CExpectTx& expect);
+  void Run(Warp& warp, const CRelease& release);
+  void Run(Warp& warp, const CAdvance& advance);
+  int64_t OrderNeeds(const Warp& warp) const;
+  void PassOrder(Warp& warp);
+  void FailAt(int stmt, const std::string& what);
+
+  // block_tma.cc
+  struct Chunk { int64_t shared, global, begin, end; };  // 16 bytes; begin … end: elements inside the tensor
+  template <typename Visit>
+  void ForEachChunk(const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, Visit visit) const;
+  std::vector<int64_t> Coords(Warp& warp, const CTmaTile& tile);
+  Observer AsyncObserver(const Warp& warp, int lane, int component, uint32_t epoch) const;
+  void TouchTile(Warp& warp, BufferId tile, int64_t version, bool write, const Observer& now);
+  void TouchTensor(Warp& warp, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, AccessKind kind, const Observer& now);
+  void Run(Warp& warp, const CStmt& stmt, const CTmaLoad& load);
+  void Run(Warp& warp, const CStmt& stmt, const CTmaStore& store);
+  void Run(Warp& warp, const CStoreWait& wait);
+  void Land(const PendingLoad& load);
+  void Step(Warp& warp, PendingStore& store);
+
+  // block_wgmma.cc
+  void Issue(Warp& warp, const CStmt& stmt, const CWgmma& gemm);
+  void Run(Warp& warp, const CWgmmaWait& wait);
+  bool TouchRegisters(Warp& warp, const CWgmma& gemm);
+  void TouchOperand(Warp& warp, const CAccess& access, const std::vector<int64_t>& start, int64_t first, int64_t count, int64_t depth);
+  void Multiply(Warp& warp, const PendingWgmma& work);
+  const std::vector<float>& Pack(const CWgmma& gemm, const CAccess& access, const std::vector<int64_t>& start, bool is_b);
+  std::vector<float> GatherRegisters(Warp& warp, BufferId buffer, const std::vector<CElement>& elements, size_t cells, int stmt, bool is_operand);
+
+  ThreadBlock& block_;
+  const Compiled& kernel_;
+  std::vector<Slot> slots_;             // of all rings
+  std::vector<Token> tokens_;           // by role
+  std::vector<PendingLoad> loads_;
+  std::vector<uint64_t> written_;       // by BufferId: how often it was written,
+  std::vector<std::vector<uint64_t>> landed_;  // and each version by TMA
+  std::vector<std::array<std::vector<Packed>, 2>> packed_;  // by CWgmma::number: A, B
+  int eagerness_ = 0;
+};
+
+}  // namespace tilert::sim

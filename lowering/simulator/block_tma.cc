@@ -1,0 +1,204 @@
+// TMA: boxes between tensors and shared tiles.
+#include <algorithm>
+#include <cstring>
+
+#include "ir/status_util.h"
+#include "lowering/simulator/block.h"
+
+namespace tilert::sim {
+namespace {
+
+constexpr int64_t kChunkBytes = SharedShadow::kSectorBytes;
+
+}  // namespace
+
+// Chunks of 16 bytes of a tile, panel by panel within a row of it: `shared` bytes from the start of shared memory, `global` elements from that of the tensor.
+template <typename Visit>
+void AsyncWork::ForEachChunk(const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, Visit visit) const {
+  const BufferInfo &tensor = kernel_.buffers[tile.tensor], &shared = kernel_.buffers[tile.tile];
+  const size_t rank = tile.box.size();
+  const int64_t columns = shared.shape.back(), rows = static_cast<int64_t>(shared.offsets.size()) / columns, step = kChunkBytes / shared.bytes;
+  const int64_t start = shared.source->offset + version * shared.version_bytes;
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t rest = row, at = 0;
+    bool inside = true;
+    for (size_t d = rank - 1; d-- > 0;) {
+      const int64_t c = coords[d] + rest % tile.box[d];
+      rest /= tile.box[d];
+      inside = inside && c >= 0 && c < tensor.shape[d];
+      at += c * tensor.strides[d];
+    }
+    for (int64_t column = 0; column < columns; column += step) {
+      const int64_t c = coords[rank - 1] + column;
+      Chunk chunk{start + shared.offsets[static_cast<size_t>(row * columns + column)], at + c, 0, 0};
+      if (inside) chunk.begin = std::clamp<int64_t>(-c, 0, step), chunk.end = std::clamp<int64_t>(tensor.shape[rank - 1] - c, chunk.begin, step);
+      visit(chunk);
+    }
+  }
+}
+
+std::vector<int64_t> AsyncWork::Coords(Warp& warp, const CTmaTile& tile) {
+  std::vector<int64_t> coords;
+  for (const Code& code : tile.coords) {
+    coords.push_back(block_.Uniform(warp, code).i);
+    if (coords.back() != static_cast<int32_t>(coords.back())) block_.Fail(warp, 0, Cat("a box coordinate of ", coords.back(), " does not fit 32 bits"));
+  }
+  return coords;
+}
+
+Observer AsyncWork::AsyncObserver(const Warp& warp, int lane, int component, uint32_t epoch) const {
+  Observer now = block_.ObserverOf(warp, lane);
+  now.proxy = true;
+  now.self.component = static_cast<int16_t>(component);
+  now.self.epoch = epoch;
+  now.self.lane = kNoLane;
+  return now;
+}
+
+// All of a version of a shared tile.
+void AsyncWork::TouchTile(Warp& warp, BufferId tile, int64_t version, bool write, const Observer& now) {
+  const BufferInfo& info = kernel_.buffers[tile];
+  const int64_t first = (info.source->offset + version * info.version_bytes) / kChunkBytes;
+  for (int64_t s = 0; s < info.source->shared.bytes() / kChunkBytes; ++s) {
+    Agent other;
+    if (const char* fault = block_.shared_shadow_.TouchAsync(static_cast<size_t>(first + s), write, now, &other))
+      return block_.Fail(warp, 0, Cat("version ", version, " of ", info.source->name, ", byte ", s * kChunkBytes, ": ", fault, " ", block_.Describe(other)));
+  }
+  block_.run_.report->shared_accesses += static_cast<int64_t>(info.offsets.size());
+}
+
+void AsyncWork::TouchTensor(Warp& warp, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, AccessKind kind,
+                            const Observer& now) {
+  const BufferInfo& tensor = kernel_.buffers[tile.tensor];
+  Shadow* shadow = block_.run_.globals[tile.tensor].shadow.get();
+  if (shadow == nullptr && kind != AccessKind::kRead) return block_.Fail(warp, 0, Cat("writes ", tensor.source->name, ", which is declared to be read only"));
+  ForEachChunk(tile, version, coords, [&](const Chunk& chunk) {
+    block_.run_.report->global_accesses += chunk.end - chunk.begin;
+    for (int64_t e = chunk.begin; e < chunk.end && shadow != nullptr && !block_.failed(); ++e) {
+      Agent other;
+      if (const char* fault = shadow->Touch(static_cast<size_t>(chunk.global + e), kind, now, &other))
+        block_.Fail(warp, 0, Cat(tensor.source->name, ", element ", chunk.global + e, " of memory: ", fault, " ", block_.Describe(other)));
+    }
+    if (kind != AccessKind::kRead && chunk.end > chunk.begin && !block_.failed() &&
+        !block_.shared_shadow_.SectorDefined(static_cast<size_t>(chunk.shared / kChunkBytes)))
+      block_.Fail(warp, 0, Cat("stores from version ", version, " of ", kernel_.buffers[tile.tile].source->name, " what was never written"));
+  });
+}
+
+void AsyncWork::Run(Warp& warp, const CStmt& stmt, const CTmaLoad& load) {
+  if (!Issues(warp)) return;
+  const int64_t position = warp.positions[load.ring];
+  PendingLoad work{&stmt, SlotOf(load.ring, position), RoundOf(load.ring, position), position % kernel_.kernel->rings[load.ring].slots,
+                   Coords(warp, load.tile)};
+  if (block_.failed()) return;
+  Slot& slot = slots_[static_cast<size_t>(work.slot)];
+  slot.filled = std::max(slot.filled, work.round + 1);
+  const Observer now = AsyncObserver(warp, 0, block_.components_.Slot(work.slot), work.round + 1);
+  TouchTile(warp, load.tile.tile, work.version, true, now);
+  if (!block_.failed()) TouchTensor(warp, load.tile, work.version, work.coords, AccessKind::kRead, now);
+  ++block_.run_.report->tma_loads;
+  loads_.push_back(std::move(work));
+}
+
+void AsyncWork::Land(const PendingLoad& load) {
+  const CTmaTile& tile = std::get<CTmaLoad>(load.stmt->op).tile;
+  const BufferInfo& info = kernel_.buffers[tile.tile];
+  const uint8_t* tensor = block_.run_.globals[tile.tensor].data.data();
+  ForEachChunk(tile, load.version, load.coords, [&](const Chunk& chunk) {
+    uint8_t* to = block_.shared_.data() + chunk.shared;
+    std::memset(to, 0, kChunkBytes);
+    if (chunk.end == chunk.begin) return;
+    std::memcpy(to + chunk.begin * info.bytes, tensor + (chunk.global + chunk.begin) * info.bytes, static_cast<size_t>((chunk.end - chunk.begin) * info.bytes));
+  });
+  for (BufferId other : kernel_.overlaps[tile.tile]) {
+    if (other != tile.tile) ++written_[other];
+  }
+  ++landed_[tile.tile][static_cast<size_t>(load.version)];
+
+  Mbarrier& full = slots_[static_cast<size_t>(load.slot)].full;
+  const auto bytes = static_cast<int64_t>(info.offsets.size()) * info.bytes;
+  full.bytes -= bytes;
+  if (full.phase != load.round || full.bytes < 0) {
+    return FailAt(load.stmt->number,
+                  Cat(bytes, " bytes of round ", load.round, " arrive at ", SlotName(load.slot), ", whose full barrier is in phase ", full.phase, " and expects ",
+                      full.bytes + bytes, ": not announced by an ExpectTx, or by one of too few bytes"));
+  }
+  uint32_t& seen = full.arriving.seen[static_cast<size_t>(block_.components_.Slot(load.slot))];
+  seen = std::max(seen, load.round + 1);
+  full.TryComplete();
+}
+
+void AsyncWork::Run(Warp& warp, const CStmt& stmt, const CTmaStore& store) {
+  if (!Issues(warp)) return;
+  PendingStore work;
+  work.stmt = &stmt;
+  work.group = warp.store_group;
+  work.version = store.has_version ? block_.Uniform(warp, store.version).i : 0;
+  work.coords = Coords(warp, store.tile);
+  if (block_.failed()) return;
+  if (work.version < 0 || work.version >= kernel_.buffers[store.tile.tile].source->versions)
+    return block_.Fail(warp, 0, Cat("there is no version ", work.version, " of ", kernel_.buffers[store.tile.tile].source->name));
+  TouchTile(warp, store.tile.tile, work.version, false, AsyncObserver(warp, 0, block_.components_.StoreRead(warp.number), work.group));
+  if (block_.failed()) return;
+  TouchTensor(warp, store.tile, work.version, work.coords, store.add ? AccessKind::kAtomic : AccessKind::kWrite,
+              AsyncObserver(warp, 0, block_.components_.StoreWrite(warp.number), work.group));
+  ++block_.run_.report->tma_stores;
+  warp.stores.push_back(std::move(work));
+}
+
+// The reads of a store happen, or else its writes.
+void AsyncWork::Step(Warp& warp, PendingStore& store) {
+  (void)warp;
+  const auto& op = std::get<CTmaStore>(store.stmt->op);
+  const BufferInfo& info = kernel_.buffers[op.tile.tile];
+  size_t next = 0;
+  if (store.stage == PendingStore::Stage::kIssued) {
+    store.stage = PendingStore::Stage::kRead;
+    store.data.resize(info.offsets.size() * static_cast<size_t>(info.bytes));
+    ForEachChunk(op.tile, store.version, store.coords, [&](const Chunk& chunk) {
+      std::memcpy(store.data.data() + kChunkBytes * next++, block_.shared_.data() + chunk.shared, kChunkBytes);
+    });
+    return;
+  }
+  store.stage = PendingStore::Stage::kWritten;
+  uint8_t* tensor = block_.run_.globals[op.tile.tensor].data.data();
+  const Instr add{.op = ExprOp::kAdd, .type = info.source->dtype, .result = info.source->dtype};
+  ForEachChunk(op.tile, store.version, store.coords, [&](const Chunk& chunk) {
+    const uint8_t* from = store.data.data() + kChunkBytes * next++ + chunk.begin * info.bytes;
+    uint8_t* to = tensor + (chunk.global + chunk.begin) * info.bytes;
+    if (!op.add && chunk.end > chunk.begin) std::memcpy(to, from, static_cast<size_t>((chunk.end - chunk.begin) * info.bytes));
+    for (int64_t e = chunk.begin; e < chunk.end && op.add; ++e, from += info.bytes, to += info.bytes) {
+      Value old, value, sum;
+      LoadRow(info.source->dtype, to, 1, 1, &old);
+      LoadRow(info.source->dtype, from, 1, 1, &value);
+      EvalOp(add, &old, &value, nullptr, &sum, 1);
+      StoreRow(info.source->dtype, &sum, 1, to, 1);
+    }
+  });
+  store.data.clear();
+}
+
+void AsyncWork::Run(Warp& warp, const CStoreWait& wait) {
+  if (Issues(warp)) {
+    const uint32_t committed = warp.store_group - 1;
+    const uint32_t done = committed > static_cast<uint32_t>(wait.pending) ? committed - static_cast<uint32_t>(wait.pending) : 0;
+    const auto stage = wait.read ? PendingStore::Stage::kRead : PendingStore::Stage::kWritten;
+    for (PendingStore& store : warp.stores) {
+      while (store.group <= done && store.stage < stage) Step(warp, store);
+    }
+    warp.stores_read = std::max(warp.stores_read, done);
+    if (!wait.read) warp.stores_written = std::max(warp.stores_written, done);
+    while (!warp.stores.empty() && warp.stores.front().group <= warp.stores_read && warp.stores.front().stage == PendingStore::Stage::kWritten)
+      warp.stores.pop_front();
+  }
+  for (const CRetired& retired : wait.retires) {
+    const int64_t version = retired.has_version ? block_.Uniform(warp, retired.version).i : 0;
+    for (const PendingStore& store : warp.stores) {
+      if (store.group <= warp.stores_read || std::get<CTmaStore>(store.stmt->op).tile.tile != retired.buffer || store.version != version) continue;
+      return block_.Fail(warp, 0, Cat("declares version ", version, " of ", kernel_.buffers[retired.buffer].source->name, " read, but the store at ",
+                                      block_.PathOf(store.stmt->number), " may still read it"));
+    }
+  }
+}
+
+}  // namespace tilert::sim
