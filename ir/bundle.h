@@ -43,17 +43,28 @@ struct TuningRecord {
 // How to launch one kernel of a cubin. The grid follows from the program.
 struct CubinKernel {
   struct Arg {
-    enum class Kind : uint8_t { kInvalid, kTensor, kDim, kScalar };
+    enum class Kind : uint8_t { kInvalid, kTensor, kDim, kScalar, kTensorMap };
     Kind kind = Kind::kInvalid;
-    uint32_t index = kNoId;  // BufferId, dim or scalar of the program
+    uint32_t index = kNoId;  // BufferId, dim or scalar of the program; kTensorMap: index into maps
     uint32_t bytes = 0;
     bool operator==(const Arg&) const = default;
+  };
+  // A tensor map that the host encodes for a launch: what TMA copies know about a tensor.
+  struct Map {
+    uint32_t buffer = kNoId;   // BufferId of the program
+    DType dtype = DType::kInvalid;
+    std::vector<int64_t> box;  // elements, one a tensor dim
+    int swizzle = 0;           // bytes: 0 (none), 32, 64, 128
+    bool operator==(const Map&) const = default;
   };
   std::string symbol;
   std::vector<Arg> args;
   uint32_t threads = 0;
   uint64_t shared_bytes = 0;
   bool cooperative = false;
+  bool persistent = false;  // no more blocks than fit on the GPU at once: SMs · blocks_per_sm
+  uint32_t blocks_per_sm = 1;
+  std::vector<Map> maps;
   bool operator==(const CubinKernel&) const = default;
 };
 

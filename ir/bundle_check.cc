@@ -69,6 +69,16 @@ absl::Status CheckVariants(const Bundle& bundle) {
   return absl::OkStatus();
 }
 
+absl::Status CheckArg(const CubinKernel& kernel, const CubinKernel::Arg& arg, const std::string& path) {
+  if (arg.kind == CubinKernel::Arg::Kind::kInvalid || arg.kind > CubinKernel::Arg::Kind::kTensorMap)
+    return InvalidArgument(path, ": unknown kind of argument");
+  const bool is_map = arg.kind == CubinKernel::Arg::Kind::kTensorMap;
+  if (is_map && arg.index >= kernel.maps.size()) return InvalidArgument(path, ": tensor map ", arg.index, " does not exist");
+  if (is_map ? arg.bytes != 128 : arg.bytes == 0 || arg.bytes > 8 || (arg.bytes & (arg.bytes - 1)) != 0)
+    return InvalidArgument(path, ": an argument of ", arg.bytes, " bytes");
+  return absl::OkStatus();
+}
+
 absl::Status CheckCubins(const Bundle& bundle) {
   for (size_t i = 0; i < bundle.cubins.size(); ++i) {
     const PrebuiltCubin& cubin = bundle.cubins[i];
@@ -76,12 +86,12 @@ absl::Status CheckCubins(const Bundle& bundle) {
       const CubinKernel& kernel = cubin.kernels[k];
       const std::string path = Cat("cubins[", i, "].kernels[", k, "]");
       if (kernel.threads == 0 || kernel.threads > 1024) return InvalidArgument(path, ": ", kernel.threads, " threads");
-      for (const CubinKernel::Arg& arg : kernel.args) {
-        if (arg.kind == CubinKernel::Arg::Kind::kInvalid || arg.kind > CubinKernel::Arg::Kind::kScalar)
-          return InvalidArgument(path, ": unknown kind of argument");
-        if (arg.bytes == 0 || arg.bytes > 8 || (arg.bytes & (arg.bytes - 1)) != 0)
-          return InvalidArgument(path, ": an argument of ", arg.bytes, " bytes");
+      if (kernel.blocks_per_sm == 0) return InvalidArgument(path, ": no block on an SM");
+      for (const CubinKernel::Map& map : kernel.maps) {
+        if (map.dtype == DType::kInvalid || !IsValidDType(static_cast<uint32_t>(map.dtype)) || map.box.empty() || map.box.size() > 5)
+          return InvalidArgument(path, ": an impossible tensor map");
       }
+      for (const CubinKernel::Arg& arg : kernel.args) TILERT_RETURN_IF_ERROR(CheckArg(kernel, arg, path));
     }
   }
   return absl::OkStatus();

@@ -121,9 +121,15 @@ void BundleReader::ReadBlob(uint32_t index, PrebuiltCubin& cubin) {
 std::vector<CubinKernel> BundleReader::Kernels(const flat::Cubin& cubin) {
   std::vector<CubinKernel> kernels;
   for (const flat::Kernel* k : access_.Tables(cubin.kernels())) {
-    CubinKernel kernel{access_.Text(k->symbol()), {}, k->threads(), k->shared_bytes(), k->cooperative()};
+    CubinKernel kernel{access_.Text(k->symbol()), {}, k->threads(), k->shared_bytes(), k->cooperative(), false, 1, {}};
     for (const flat::KernelArg& a : access_.Structs(k->args())) {
       kernel.args.push_back({static_cast<CubinKernel::Arg::Kind>(a.kind()), a.index(), a.bytes()});
+    }
+    kernel.persistent = k->persistent();
+    kernel.blocks_per_sm = k->blocks_per_sm();
+    for (const flat::TensorMap* m : access_.Tables(k->maps())) {
+      const auto box = access_.Scalars(m->box());
+      kernel.maps.push_back({m->buffer(), static_cast<DType>(m->dtype()), {box.begin(), box.end()}, static_cast<int>(m->swizzle())});
     }
     kernels.push_back(std::move(kernel));
   }

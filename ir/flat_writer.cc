@@ -119,14 +119,23 @@ Offset<flat::Cubin> BundleWriter::AddCubin(const PrebuiltCubin& c) {
     std::vector<flat::KernelArg> args;
     for (const CubinKernel::Arg& a : k.args) args.emplace_back(static_cast<flat::ArgKind>(a.kind), a.index, a.bytes);
     const auto args_vector = fbb_.CreateVectorOfStructs(args);
-    const bool is_plain = !k.persistent && k.maps.empty();
-    const auto maps = Tables<flat::TensorMap>(k.maps, [&](const CubinKernel::Map& m, size_t) {
+    Offset<flatbuffers::Vector<Offset<flat::TensorMap>>> maps;
+    if (!k.maps.empty()) maps = Tables<flat::TensorMap>(k.maps, [&](const CubinKernel::Map& m, size_t) {
       const auto box = fbb_.CreateVector(m.box);
       return flat::CreateTensorMap(fbb_, m.buffer, static_cast<flat::DType>(m.dtype), box, static_cast<uint32_t>(m.swizzle));
     });
-    if (!is_plain) minor_ = std::max<uint16_t>(minor_, 1);
-    return flat::CreateKernel(fbb_, Text(k.symbol), args_vector, k.threads, k.shared_bytes, k.cooperative, k.persistent,
-                              k.blocks_per_sm, maps);
+    const uint32_t symbol = Text(k.symbol);
+    const bool needs_1 = k.persistent || k.blocks_per_sm != 1 || !k.maps.empty();
+    if (needs_1) minor_ = std::max<uint16_t>(minor_, 1);
+    flat::KernelBuilder kernel(fbb_);
+    kernel.add_shared_bytes(k.shared_bytes);
+    if (needs_1) kernel.add_maps(maps), kernel.add_blocks_per_sm(k.blocks_per_sm);
+    kernel.add_threads(k.threads);
+    kernel.add_args(args_vector);
+    kernel.add_symbol(symbol);
+    if (needs_1) kernel.add_persistent(k.persistent);
+    kernel.add_cooperative(k.cooperative);
+    return kernel.Finish();
   });
   const auto digest = Digest(c.program_digest);
   const auto constants = Values(c.constants);

@@ -75,6 +75,32 @@ TEST(Bundle, StagesOfAPipelineMayBeAKnob) {
   EXPECT_EQ(DecodeHeader(Write(bundle))->minor, 0);
 }
 
+TEST(Bundle, KernelsWithTensorMapsNeedVersion1_1) {
+  Bundle bundle = SampleBundle();
+  EXPECT_EQ(DecodeHeader(Write(bundle))->minor, 0);
+  CubinKernel& kernel = bundle.cubins[1].kernels[0];
+  kernel.persistent = true;
+  kernel.blocks_per_sm = 2;
+  kernel.maps = {{0, DType::kFloat16, {64, 64}, 128}, {2, DType::kFloat32, {1, 32, 16}, 0}};
+  kernel.args.push_back({CubinKernel::Arg::Kind::kTensorMap, 1, 128});
+  const std::string bytes = Write(bundle);
+  EXPECT_EQ(DecodeHeader(bytes)->minor, 1);
+  const absl::StatusOr<Bundle> back = ReadBundle(bytes);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_TRUE(*back == bundle);
+  EXPECT_EQ(back->cubins[1].kernels[0].maps[1].box, (std::vector<int64_t>{1, 32, 16}));
+  const auto refusal = [&](auto change) {
+    Bundle changed = bundle;
+    change(changed.cubins[1].kernels[0]);
+    const absl::StatusOr<std::string> written = WriteBundle(changed);
+    return written.ok() ? std::string() : std::string(written.status().message());
+  };
+  EXPECT_THAT(refusal([](CubinKernel& k) { k.args.back().index = 2; }), HasSubstr("tensor map 2 does not exist"));
+  EXPECT_THAT(refusal([](CubinKernel& k) { k.args.back().bytes = 8; }), HasSubstr("an argument of 8 bytes"));
+  EXPECT_THAT(refusal([](CubinKernel& k) { k.maps[0].box.clear(); }), HasSubstr("an impossible tensor map"));
+  EXPECT_THAT(refusal([](CubinKernel& k) { k.blocks_per_sm = 0; }), HasSubstr("no block on an SM"));
+}
+
 TEST(Bundle, ReadsAtEveryAlignment) {
   const Bundle bundle = SampleBundle();
   const std::string bytes = Write(bundle);
