@@ -120,6 +120,8 @@ class RingFinder {
 
 }  // namespace
 
+RingPlan FindRings(const TileState& state) { return RingFinder(state).Run(); }
+
 int64_t TmaPanel(const TileState& state, BufferId id, const std::vector<int64_t>& box, const SharedLayout& tile, DType tile_dtype, std::string* why) {
   const Buffer& tensor = state.buffer(id);
   const int64_t bytes = DTypeBytes(tensor.dtype);
