@@ -80,7 +80,9 @@ void KernelVerifier::Tables() {
   for (const Ring& ring : kernel_.rings) Tables(ring);
   for (const TensorMap& map : kernel_.tensor_maps) Tables(map);
   if (IsPersistent(kernel_)) return;
-  for (VarId var : kernel_.block_vars) Bind(var);
+  if (!IsPersistent(kernel_)) {  // else ForTiles binds them
+    for (VarId var : kernel_.block_vars) Bind(var);
+  }
 }
 
 void KernelVerifier::SharedBuffer(const Buffer& buffer) {
