@@ -80,9 +80,7 @@ void KernelVerifier::Tables() {
   for (const Ring& ring : kernel_.rings) Tables(ring);
   for (const TensorMap& map : kernel_.tensor_maps) Tables(map);
   if (IsPersistent(kernel_)) return;
-  if (!IsPersistent(kernel_)) {  // else ForTiles binds them
-    for (VarId var : kernel_.block_vars) Bind(var);
-  }
+  for (VarId var : kernel_.block_vars) Bind(var);
 }
 
 void KernelVerifier::SharedBuffer(const Buffer& buffer) {
