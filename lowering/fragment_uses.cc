@@ -32,6 +32,11 @@ class UseCollector {
   }
 
  private:
+  bool IsInside(Expr index, int64_t extent) const {
+    int64_t at = 0;
+    return state_.program.exprs.AsInt(index, &at) && at >= 0 && at < extent;
+  }
+
   void Loads(Expr root) {
     ForEachNode(state_.program.exprs, root, [&](Expr, const ExprNode& node) {
       if (node.op == ExprOp::kLoad) Add(static_cast<BufferId>(node.i), node.args, false);
@@ -41,9 +46,11 @@ class UseCollector {
   void Add(BufferId buffer, absl::Span<const Expr> indices, bool write) {
     if (!IsFragment(state_, buffer)) return;
     FragmentUse use{buffer, !write, write, true, {}};
+    const std::vector<int64_t> shape = state_.Shape(buffer);
     for (Expr index : indices) {
       const int dim = Follows(state_.program.exprs, index, loop_.vars);
       if (dim == -2 || (dim >= 0 && std::count(use.follows.begin(), use.follows.end(), dim) > 0)) use.plain = false;
+      if (dim == -1 && !IsInside(index, shape[use.follows.size()])) use.plain = false;  // registers have no outside
       use.follows.push_back(dim);
     }
     for (FragmentUse& known : uses_) {

@@ -56,10 +56,15 @@ class Liveness {
   }
 
   void Use(const kir::Stmt& stmt, int begin, int end) {
-    for (const kir::SharedUse& use : kir::SharedUses(kernel_, stmt)) {
-      Live& live = live_[use.buffer];
+    const auto use = [&](BufferId id) {
+      Live& live = live_[id];
       if (live.first < 0 || begin < live.first) live.first = begin;
       live.last = std::max(live.last, end);
+    };
+    for (const kir::SharedUse& shared : kir::SharedUses(kernel_, stmt)) use(shared.buffer);
+    // A copy that nobody reads is in flight until it is waited for.
+    if (auto* wait = std::get_if<kir::CpAsyncWait>(&stmt.op)) {
+      for (const kir::Retired& retired : wait->retires) use(retired.buffer);
     }
   }
 
