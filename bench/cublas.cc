@@ -13,8 +13,8 @@ constexpr int kTypeF16 = 2, kTypeBF16 = 14;
 constexpr int kCompute32F = 68;
 constexpr int kAlgoDefault = -1;
 
-using GemmEx = int (*)(void*, int, int, int, int, int, const void*, const void*, int, int, const void*, int, int, const void*, void*, int, int, int,
-                       int);
+using GemmEx = int (*)(void*, int, int, int, int, int, const void*, const void*, int, int, const void*, int, int, const void*,
+                       void*, int, int, int, int);
 
 }  // namespace
 
@@ -44,14 +44,16 @@ std::string Cublas::version() const {
   return Cat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
-absl::Status Cublas::Gemm(DType type, bool transpose_b, int64_t m, int64_t n, int64_t k, cuda::DevicePtr a, cuda::DevicePtr b, cuda::DevicePtr c) {
+absl::Status Cublas::Gemm(DType type, bool transpose_b, int64_t m, int64_t n, int64_t k, cuda::DevicePtr a, cuda::DevicePtr b,
+                          cuda::DevicePtr c) {
   const float one = 1, zero = 0;
   const int cuda_type = type == DType::kBFloat16 ? kTypeBF16 : kTypeF16;
   // Row-major C is column-major Cᵀ = Bᵀ · Aᵀ.
-  const int rc = reinterpret_cast<GemmEx>(gemm_)(handle_, transpose_b ? kTranspose : kNoTranspose, kNoTranspose, static_cast<int>(n), static_cast<int>(m),
-                                                 static_cast<int>(k), &one, reinterpret_cast<const void*>(b), cuda_type,
-                                                 static_cast<int>(transpose_b ? k : n), reinterpret_cast<const void*>(a), cuda_type, static_cast<int>(k),
-                                                 &zero, reinterpret_cast<void*>(c), cuda_type, static_cast<int>(n), kCompute32F, kAlgoDefault);
+  const int rc = reinterpret_cast<GemmEx>(gemm_)(
+      handle_, transpose_b ? kTranspose : kNoTranspose, kNoTranspose, static_cast<int>(n), static_cast<int>(m),
+      static_cast<int>(k), &one, reinterpret_cast<const void*>(b), cuda_type, static_cast<int>(transpose_b ? k : n),
+      reinterpret_cast<const void*>(a), cuda_type, static_cast<int>(k), &zero, reinterpret_cast<void*>(c), cuda_type,
+      static_cast<int>(n), kCompute32F, kAlgoDefault);
   return rc == 0 ? absl::OkStatus() : absl::InternalError(Cat("cublasGemmEx: ", rc));
 }
 

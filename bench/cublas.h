@@ -18,7 +18,8 @@ class Cublas {
   Cublas(const Cublas&) = delete;
   std::string version() const;
   // Row-major C[m,n] = A[m,k] · B, fp32 accumulation; B is [n,k] when `transpose_b`, else [k,n]. On the default stream.
-  absl::Status Gemm(DType type, bool transpose_b, int64_t m, int64_t n, int64_t k, cuda::DevicePtr a, cuda::DevicePtr b, cuda::DevicePtr c);
+  absl::Status Gemm(DType type, bool transpose_b, int64_t m, int64_t n, int64_t k, cuda::DevicePtr a, cuda::DevicePtr b,
+                    cuda::DevicePtr c);
 
  private:
   Cublas() = default;

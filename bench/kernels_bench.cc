@@ -1,4 +1,5 @@
-// Speed of the standard kernels on the GPU, beside what users pick instead. Prints one JSON object a line and writes them to --out.
+// Speed of the standard kernels on the GPU, beside what users pick instead. Prints one JSON object a line and writes them to
+// --out.
 //
 //   kernels_bench [--family ampere] [--only gemm] [--repeats 20] [--out results.jsonl]
 #include <chrono>
@@ -71,8 +72,9 @@ class Bench {
 
   absl::Status Meta() {
     const auto& nvrtc = device_->runtime()->nvrtc();
-    Emit(Cat("{\"meta\": {\"gpu\": \"", device_->runtime()->device().name, "\", \"driver\": \"", driver().version(), "\", \"nvrtc\": \"",
-             nvrtc.ok() ? std::to_string((*nvrtc)->version()) : "none", "\", \"cublas\": \"", cublas_ ? cublas_->version() : "none", "\"}}"));
+    Emit(Cat("{\"meta\": {\"gpu\": \"", device_->runtime()->device().name, "\", \"driver\": \"", driver().version(),
+             "\", \"nvrtc\": \"", nvrtc.ok() ? std::to_string((*nvrtc)->version()) : "none", "\", \"cublas\": \"",
+             cublas_ ? cublas_->version() : "none", "\"}}"));
     return absl::OkStatus();
   }
 
@@ -90,7 +92,8 @@ class Bench {
         shape.push_back(node.op == ExprOp::kDim ? dims.at(program.dims[node.i].name) : node.i);
         elements *= shape.back();
       }
-      TILERT_ASSIGN_OR_RETURN(tool::DeviceMemory memory, RandomOnDevice(driver(), buffer.dtype, elements, call.shapes.size() + 1));
+      TILERT_ASSIGN_OR_RETURN(tool::DeviceMemory memory,
+                              RandomOnDevice(driver(), buffer.dtype, elements, call.shapes.size() + 1));
       call.memory.push_back(std::move(memory));
       call.shapes.push_back(std::move(shape));
     }
@@ -104,12 +107,13 @@ class Bench {
   }
 
   // One result line: `flop` and `bytes` of one run; the peer's time, if there is one.
-  void Result(const std::string& bench, const std::string& dtype, const std::string& shape, const std::string& layout, double us, double flop, double bytes,
-              const std::string& peer, double peer_us) {
+  void Result(const std::string& bench, const std::string& dtype, const std::string& shape, const std::string& layout, double us,
+              double flop, double bytes, const std::string& peer, double peer_us) {
     char numbers[256];
-    std::snprintf(numbers, sizeof numbers, "\"us\": %.2f, \"tflops\": %.1f, \"gbs\": %.1f", us, flop / us * 1e-6, bytes / us * 1e-3);
-    std::string line = Cat("{\"bench\": \"", bench, "\", \"dtype\": \"", dtype, "\", \"shape\": \"", shape, "\", \"layout\": \"", layout, "\", \"family\": \"",
-                           settings_.family, "\", ", std::string(numbers));
+    std::snprintf(numbers, sizeof numbers, "\"us\": %.2f, \"tflops\": %.1f, \"gbs\": %.1f", us, flop / us * 1e-6,
+                  bytes / us * 1e-3);
+    std::string line = Cat("{\"bench\": \"", bench, "\", \"dtype\": \"", dtype, "\", \"shape\": \"", shape, "\", \"layout\": \"",
+                           layout, "\", \"family\": \"", settings_.family, "\", ", std::string(numbers));
     if (peer_us > 0) {
       std::snprintf(numbers, sizeof numbers, "\"peer_us\": %.2f, \"ratio\": %.3f", peer_us, peer_us / us);
       line += Cat(", \"peer\": \"", peer, "\", ", std::string(numbers));
@@ -118,7 +122,8 @@ class Bench {
   }
 
   absl::Status Gemms() {
-    const int64_t shapes[][3] = {{4096, 4096, 4096}, {8192, 8192, 8192}, {2048, 2048, 2048}, {4096, 14336, 4096}, {128, 14336, 4096}, {4095, 4097, 4099}};
+    const int64_t shapes[][3] = {{4096, 4096, 4096},  {8192, 8192, 8192}, {2048, 2048, 2048},
+                                 {4096, 14336, 4096}, {128, 14336, 4096}, {4095, 4097, 4099}};
     for (const char* type : {"bf16", "f16"}) {
       for (const char* order : {"nt", "nn"}) {
         for (const auto& [m, n, k] : shapes) {
@@ -142,7 +147,8 @@ class Bench {
       }});
     }
     TILERT_ASSIGN_OR_RETURN(const std::vector<double> us, timer_->Medians(candidates, settings_.repeats));
-    const double flop = 2.0 * double(m) * double(n) * double(k), bytes = 2.0 * (double(m) * double(k) + double(k) * double(n) + double(m) * double(n));
+    const double flop = 2.0 * double(m) * double(n) * double(k),
+                 bytes = 2.0 * (double(m) * double(k) + double(k) * double(n) + double(m) * double(n));
     Result("gemm", type, Cat(m, "x", n, "x", k), order, us[0], flop, bytes, "cublasGemmEx", us.size() > 1 ? us[1] : 0);
     return absl::OkStatus();
   }
@@ -151,11 +157,15 @@ class Bench {
     for (const char* mask : {"", "causal_"}) {
       for (int64_t d : {128, 64}) {
         const int64_t batch = 4, heads = 16, seq = 4096;
-        TILERT_ASSIGN_OR_RETURN(Call call, MakeCall(Cat("attention_", mask, "d", d, "_bf16"), {{"batch", batch}, {"seq_q", seq}, {"seq_kv", seq}, {"heads", heads}, {"heads_kv", heads}}));
-        TILERT_ASSIGN_OR_RETURN(const std::vector<double> us, timer_->Medians({{"tilert", [&] { return call.Run(); }}}, settings_.repeats));
+        TILERT_ASSIGN_OR_RETURN(
+            Call call, MakeCall(Cat("attention_", mask, "d", d, "_bf16"),
+                                {{"batch", batch}, {"seq_q", seq}, {"seq_kv", seq}, {"heads", heads}, {"heads_kv", heads}}));
+        TILERT_ASSIGN_OR_RETURN(const std::vector<double> us,
+                                timer_->Medians({{"tilert", [&] { return call.Run(); }}}, settings_.repeats));
         const double share = *mask == '\0' ? 1 : 0.5;
         Result(*mask == '\0' ? "attention" : "attention_causal", "bf16", Cat(batch, "x", heads, "x", seq, "x", d), "bshd", us[0],
-               4.0 * double(batch * heads) * double(seq) * double(seq) * double(d) * share, 2.0 * 4 * double(batch * heads * seq * d), "", 0);
+               4.0 * double(batch * heads) * double(seq) * double(seq) * double(d) * share,
+               2.0 * 4 * double(batch * heads * seq * d), "", 0);
       }
     }
     return absl::OkStatus();
@@ -165,15 +175,19 @@ class Bench {
     const int64_t m = 16384, n = 8192;
     for (const char* bench : {"rms_norm", "layer_norm", "softmax", "transpose", "add"}) {
       const bool flat = std::strcmp(bench, "add") == 0;
-      const std::map<std::string, int64_t> dims = flat ? std::map<std::string, int64_t>{{"N", m * n}} : std::map<std::string, int64_t>{{"M", m}, {"N", n}};
+      const std::map<std::string, int64_t> dims =
+          flat ? std::map<std::string, int64_t>{{"N", m * n}} : std::map<std::string, int64_t>{{"M", m}, {"N", n}};
       TILERT_ASSIGN_OR_RETURN(Call call, MakeCall(Cat(bench, "_bf16"), dims));
       const uint64_t bytes = static_cast<uint64_t>(m * n * 2);
-      TILERT_ASSIGN_OR_RETURN(const std::vector<double> us, timer_->Medians({
-          {"tilert", [&] { return call.Run(); }},
-          {"copy", [&] { return driver().MemcpyDtoDAsync(call.memory.back().address(), call.memory.front().address(), bytes, nullptr); }}}, settings_.repeats));
+      const auto copy = [&] {
+        return driver().MemcpyDtoDAsync(call.memory.back().address(), call.memory.front().address(), bytes, nullptr);
+      };
+      TILERT_ASSIGN_OR_RETURN(const std::vector<double> us,
+                              timer_->Medians({{"tilert", [&] { return call.Run(); }}, {"copy", copy}}, settings_.repeats));
       const double moved = flat ? 3.0 * double(bytes) : 2.0 * double(bytes);
       // The copy moves two arrays, the addition three: compare bandwidths.
-      Result(bench, "bf16", flat ? Cat(m * n) : Cat(m, "x", n), "row", us[0], 0, moved, "cuMemcpyDtoD", us[1] * moved / (2.0 * double(bytes)));
+      Result(bench, "bf16", flat ? Cat(m * n) : Cat(m, "x", n), "row", us[0], 0, moved, "cuMemcpyDtoD",
+             us[1] * moved / (2.0 * double(bytes)));
     }
     return absl::OkStatus();
   }
@@ -231,7 +245,8 @@ class Bench {
     for (int round = 0; round < 15; ++round) {
       TILERT_RETURN_IF_ERROR(driver().CtxSynchronize());
       const auto start = Clock::now();
-      for (int i = 0; i < count; ++i) TILERT_RETURN_IF_ERROR(driver().LaunchKernel(raw, 1u, 1u, 1u, 256u, 1u, 1u, 0u, nullptr, params, nullptr));
+      for (int i = 0; i < count; ++i)
+        TILERT_RETURN_IF_ERROR(driver().LaunchKernel(raw, 1u, 1u, 1u, 256u, 1u, 1u, 0u, nullptr, params, nullptr));
       times.push_back(Milliseconds(start) * 1000 / count);
     }
     return Median(std::move(times));
@@ -240,7 +255,8 @@ class Bench {
   absl::StatusOr<cuda::Function> RawKernel() {
     // PTX, so that the bare launch needs neither our lowering nor our loader.
     static const char kPtx[] =
-        ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry empty(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n) { ret; }\n";
+        ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry empty(.param .u64 a, .param .u64 b, .param .u64 c, "
+        ".param .u32 n) { ret; }\n";
     cuda::Module module = nullptr;
     cuda::Function function = nullptr;
     TILERT_RETURN_IF_ERROR(driver().ModuleLoadDataEx(&module, kPtx, 0u, nullptr, nullptr));

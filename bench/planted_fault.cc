@@ -1,5 +1,5 @@
-// Launches a standard kernel with a fault planted into its KernelIr, for compute-sanitizer to find: a checker that misses these says
-// nothing when it is silent.
+// Launches a standard kernel with a fault planted into its KernelIr, for compute-sanitizer to find: a checker that misses these
+// says nothing when it is silent.
 //
 //   compute-sanitizer --tool memcheck  planted_fault outside     every bounds check removed, ragged extents
 //   compute-sanitizer --tool racecheck planted_fault race        every barrier removed
@@ -49,7 +49,8 @@ absl::Status Run(const std::string& fault) {
   TILERT_RETURN_IF_ERROR(device->runtime()->nvrtc().status());
   CompileOptions compile;
   compile.arch = target.arch;
-  TILERT_ASSIGN_OR_RETURN(const CompiledCode code, Compile(**device->runtime()->nvrtc(), kernel.name, Prelude(target) + source, compile));
+  TILERT_ASSIGN_OR_RETURN(const CompiledCode code,
+                          Compile(**device->runtime()->nvrtc(), kernel.name, Prelude(target) + source, compile));
   cuda::Module module = nullptr;
   cuda::Function function = nullptr;
   TILERT_RETURN_IF_ERROR(driver.ModuleLoadDataEx(&module, code.code.data(), 0u, nullptr, nullptr));

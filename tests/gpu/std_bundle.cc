@@ -43,7 +43,8 @@ absl::StatusOr<Program> FindProgram(const tool::BundleFile& file, const std::str
   return absl::NotFoundError(Cat(file.path, " has no program '", entry, "'"));
 }
 
-absl::StatusOr<tool::CallArguments> MakeArguments(const Program& program, const std::map<std::string, int64_t>& dims, uint64_t seed) {
+absl::StatusOr<tool::CallArguments> MakeArguments(const Program& program, const std::map<std::string, int64_t>& dims,
+                                                  uint64_t seed) {
   tool::CallArguments call;
   for (const Param& param : program.params) {
     if (param.kind != Param::Kind::kTensor) return InvalidArgument("'", program.name, "' has scalar parameters");

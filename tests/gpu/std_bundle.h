@@ -17,6 +17,7 @@ absl::StatusOr<std::unique_ptr<tool::BundleFile>> OpenStd();
 absl::StatusOr<Program> FindProgram(const tool::BundleFile& file, const std::string& entry);
 
 // Arguments for `program` with the dims given (by name): random inputs, poisoned outputs.
-absl::StatusOr<tool::CallArguments> MakeArguments(const Program& program, const std::map<std::string, int64_t>& dims, uint64_t seed);
+absl::StatusOr<tool::CallArguments> MakeArguments(const Program& program, const std::map<std::string, int64_t>& dims,
+                                                  uint64_t seed);
 
 }  // namespace tilert::gpu

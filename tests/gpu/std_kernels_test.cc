@@ -1,5 +1,5 @@
-// Every standard kernel on the GPU against the executor: all entries, edge extents, random data, poisoned outputs, both classes of
-// arguments. Where there is no GPU the tests are skipped. $TILERT_FAMILY chooses the lowering ("ampere").
+// Every standard kernel on the GPU against the executor: all entries, edge extents, random data, poisoned outputs, both classes
+// of arguments. Where there is no GPU the tests are skipped. $TILERT_FAMILY chooses the lowering ("ampere").
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -60,7 +60,8 @@ class StdKernels : public testing::Test {
     return Execute(*specialised, call.Tensors(), call.scalars);
   }
 
-  // Runs `entry` on the device and on the executor. `magnitude_of`, if given, makes the bound from the executor's result on the absolute inputs.
+  // Runs `entry` on the device and on the executor. `magnitude_of`, if given, makes the bound from the executor's result on the
+  // absolute inputs.
   void Check(const std::string& entry, const Dims& dims, double scale, bool integers = false, double absolute = 0) {
     SCOPED_TRACE(testing::Message() << entry << " " << testing::PrintToString(dims) << (integers ? " integers" : ""));
     const auto program = FindProgram(*file_, entry);
@@ -97,7 +98,9 @@ class StdKernels : public testing::Test {
       if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
       // Both sides were rounded: two numbers that are close to the middle between neighbours may become those neighbours.
       const double smallest = got.dtype == DType::kFloat16 ? 0x1p-24 : 0x1p-133;  // a step among subnormals
-      const double bound = scale == 0 ? 0 : smallest + absolute + 2 * Epsilon(got.dtype) * std::fabs(b[i]) + scale * (std::isfinite(m[i]) ? std::fabs(m[i]) : 0);
+      const double bound = scale == 0 ? 0
+                                      : smallest + absolute + 2 * Epsilon(got.dtype) * std::fabs(b[i]) +
+                                            scale * (std::isfinite(m[i]) ? std::fabs(m[i]) : 0);
       ASSERT_LE(std::fabs(a[i] - b[i]), bound) << "element " << i << " of " << a.size() << ": " << a[i] << " instead of " << b[i];
     }
   }
@@ -140,8 +143,9 @@ TEST_F(StdKernels, Transpose) {
 }
 
 TEST_F(StdKernels, Gemm) {
-  const int64_t shapes[][3] = {{0, 64, 64}, {64, 0, 64}, {64, 64, 0}, {1, 1, 1}, {127, 128, 32}, {128, 127, 31}, {129, 129, 33}, {128, 128, 32},
-                               {128, 256, 64}, {256, 128, 96}, {16, 24, 8}, {131, 67, 257}, {255, 264, 136}, {512, 384, 200}};
+  const int64_t shapes[][3] = {{0, 64, 64},    {64, 0, 64},    {64, 64, 0},     {1, 1, 1},      {127, 128, 32},
+                               {128, 127, 31}, {129, 129, 33}, {128, 128, 32},  {128, 256, 64}, {256, 128, 96},
+                               {16, 24, 8},    {131, 67, 257}, {255, 264, 136}, {512, 384, 200}};
   for (const char* type : kTypes16) {
     for (const char* order : {"nn", "nt", "tn", "tt"}) {
       for (const auto& [m, n, k] : shapes) {
@@ -179,7 +183,8 @@ TEST_F(StdKernels, GemmAgainstDouble) {
               size += std::fabs(x);
             }
             ASSERT_LE(std::fabs(c[i * n + j] - sum), epsilon * std::fabs(sum) + 4.0 * static_cast<double>(k) * 0x1p-24 * size)
-                << order << " " << type << " " << m << "x" << n << "x" << k << " at " << i << ", " << j << ": " << c[i * n + j] << " instead of " << sum;
+                << order << " " << type << " " << m << "x" << n << "x" << k << " at " << i << ", " << j << ": " << c[i * n + j]
+                << " instead of " << sum;
           }
         }
       }
@@ -213,7 +218,8 @@ TEST_F(StdKernels, Rows) {
 
 TEST_F(StdKernels, Attention) {
   struct Shape { int64_t batch, q, kv, heads, heads_kv; };
-  const Shape shapes[] = {{1, 1, 1, 1, 1}, {2, 64, 64, 4, 2}, {1, 127, 127, 2, 1}, {1, 128, 128, 2, 2}, {1, 129, 200, 3, 1}, {1, 300, 65, 2, 1}, {1, 257, 513, 4, 4}, {0, 8, 8, 1, 1}};
+  const Shape shapes[] = {{1, 1, 1, 1, 1},     {2, 64, 64, 4, 2},  {1, 127, 127, 2, 1}, {1, 128, 128, 2, 2},
+                          {1, 129, 200, 3, 1}, {1, 300, 65, 2, 1}, {1, 257, 513, 4, 4}, {0, 8, 8, 1, 1}};
   for (const char* type : kTypes16) {
     for (const char* head : {"d64", "d128"}) {
       for (const char* mask : {"", "causal_"}) {
@@ -249,7 +255,8 @@ TEST_F(StdKernels, Deterministic) {
   for (const char* entry : {"gemm_nt_bf16", "attention_causal_d128_bf16", "rms_norm_bf16", "softmax_f16"}) {
     const auto program = FindProgram(*file_, entry);
     ASSERT_TRUE(program.ok());
-    const Dims dims = {{"M", 300}, {"N", 520}, {"K", 1000}, {"batch", 2}, {"seq_q", 300}, {"seq_kv", 300}, {"heads", 4}, {"heads_kv", 2}};
+    const Dims dims = {{"M", 300},     {"N", 520},      {"K", 1000},  {"batch", 2},
+                       {"seq_q", 300}, {"seq_kv", 300}, {"heads", 4}, {"heads_kv", 2}};
     auto call = MakeArguments(*program, dims, 5);
     ASSERT_TRUE(call.ok()) << call.status();
     std::set<std::vector<uint8_t>> results;

@@ -119,7 +119,8 @@ class GemmMaker : HopperMaker {
       Loop(t, trips_, [&] {
         Add(kir::Acquire{ring_});
         Add(kir::WgmmaFence{});
-        kir::Wgmma gemm{acc_, Operand(a_tile_, Slot(ring_)), Operand(b_tile_, Slot(ring_), g_.b_mn_major), g_.bm, g_.bn, g_.bk, grid_};
+        kir::Wgmma gemm{acc_, Operand(a_tile_, Slot(ring_)), Operand(b_tile_, Slot(ring_), g_.b_mn_major), g_.bm, g_.bn, g_.bk,
+                        grid_};
         gemm.zero = Op(ExprOp::kEq, V(t), Int(0));
         Add(std::move(gemm));
         Add(kir::WgmmaCommit{});
@@ -262,7 +263,8 @@ class AttentionMaker : HopperMaker {
         Add(WholeCopy(kir::CopyMethod::kRegister, p, s, k.buffers[p].layout));
         Add(kir::Acquire{v_ring_});
         Add(kir::WgmmaFence{});
-        Add(kir::Wgmma{o, Access(p, {Int(0), Int(0)}, {0, 1}), Operand(v_tile_, Slot(v_ring_), true), kBlock, kBlock, kBlock, {}, no});
+        Add(kir::Wgmma{
+            o, Access(p, {Int(0), Int(0)}, {0, 1}), Operand(v_tile_, Slot(v_ring_), true), kBlock, kBlock, kBlock, {}, no});
         Add(kir::WgmmaCommit{});
         Add(kir::WgmmaWait{0, {{o, {}}, {p, {}}}});
         Free(v_ring_);

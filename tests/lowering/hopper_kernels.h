@@ -1,13 +1,14 @@
-// Kernels of the Hopper family written out by hand: what the planner makes of a gemm and of an attention, for tests of the emitter, the verifier
-// and the simulator.
+// Kernels of the Hopper family written out by hand: what the planner makes of a gemm and of an attention, for tests of the
+// emitter, the verifier and the simulator.
 #pragma once
 
 #include "lowering/kernel_ir.h"
 
 namespace tilert {
 
-// C[M, N] = A[M, K] · B, B being [N, K], or [K, N] if `b_mn_major`; dims M, N, K, buffers A, B, C in that order. K may be anything, 0 too.
-// A producer warp(group) fills a ring of A and B tiles by TMA; the consumers split a tile along M, or with `ping_pong` take turns with whole tiles.
+// C[M, N] = A[M, K] · B, B being [N, K], or [K, N] if `b_mn_major`; dims M, N, K, buffers A, B, C in that order. K may be
+// anything, 0 too. A producer warp(group) fills a ring of A and B tiles by TMA; the consumers split a tile along M, or with
+// `ping_pong` take turns with whole tiles.
 struct HopperGemm {
   DType dtype = DType::kBFloat16;   // of A and B
   DType c_dtype = DType::kBFloat16;
@@ -27,8 +28,9 @@ kir::Block& ProducerBody(kir::Kernel& kernel);  // role 1
 // The body of the first For in a ForTiles of a role's body.
 kir::Block& MainLoop(kir::Block& role_body);
 
-// O[64, 64] = Σ over blocks of 64 keys of 2^(Q·Kᵀ) · V for one block of 64 queries a tile: Q [M, 64], K and V [N, 64], O [M, 64] float32, bfloat16 inputs, N a
-// multiple of 64. The products of the first gemm become the A operand of the second one in registers; V is MN-major.
+// O[64, 64] = Σ over blocks of 64 keys of 2^(Q·Kᵀ) · V for one block of 64 queries a tile: Q [M, 64], K and V [N, 64], O [M, 64]
+// float32, bfloat16 inputs, N a multiple of 64. The products of the first gemm become the A operand of the second one in
+// registers; V is MN-major.
 kir::Kernel HopperAttentionKernel(int stages = 2);
 
 }  // namespace tilert

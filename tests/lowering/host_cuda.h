@@ -1,5 +1,5 @@
-// CUDA on the host, for emitted sources: what NVRTC predeclares, and host versions of lowering/prelude/ptx.cuh. The rest of the prelude
-// and the kernel itself run as they are. Included before them; define HOST_CUDA_ARITHMETIC_ONLY to leave out threads.
+// CUDA on the host, for emitted sources: what NVRTC predeclares, and host versions of lowering/prelude/ptx.cuh. The rest of the
+// prelude and the kernel itself run as they are. Included before them; define HOST_CUDA_ARITHMETIC_ONLY to leave out threads.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -156,7 +156,10 @@ template <typename Work> void Meet(Meeting& meeting, size_t count, size_t index,
   }
   while (meeting.generation == generation) Yield();
 }
-template <typename Work> void MeetWarp(void* argument, Work work) { Meet(warps[current->x / 32], 32, current->x % 32, argument, work); }
+template <typename Work>
+void MeetWarp(void* argument, Work work) {
+  Meet(warps[current->x / 32], 32, current->x % 32, argument, work);
+}
 inline void Entry() { body(); current->done = true; Yield(); }
 // False when the threads wait for each other for ever.
 inline bool RunBlock(unsigned thread_count, unsigned seed) {
@@ -202,7 +205,8 @@ inline void __syncthreads() {
 template <typename T> T __shfl_xor_sync(unsigned, T x, int mask) {
   struct Argument { T in, out; } argument{x, x};
   host::MeetWarp(&argument, [mask](std::vector<void*>& all) {
-    for (size_t i = 0; i < 32; ++i) static_cast<Argument*>(all[i])->out = static_cast<Argument*>(all[i ^ static_cast<size_t>(mask)])->in;
+    for (size_t i = 0; i < 32; ++i)
+      static_cast<Argument*>(all[i])->out = static_cast<Argument*>(all[i ^ static_cast<size_t>(mask)])->in;
   });
   return argument.out;
 }
@@ -210,7 +214,10 @@ inline unsigned shared_address(const void* p) { return static_cast<unsigned>(sta
 
 template <int kBytes> void cp_async(unsigned to, const void* from, int bytes) {
   const auto* source = static_cast<const unsigned char*>(from);
-  if (to % kBytes != 0 || (bytes > 0 && reinterpret_cast<uintptr_t>(source) % kBytes != 0)) { std::fprintf(stderr, "misaligned cp.async\n"); std::abort(); }
+  if (to % kBytes != 0 || (bytes > 0 && reinterpret_cast<uintptr_t>(source) % kBytes != 0)) {
+    std::fprintf(stderr, "misaligned cp.async\n");
+    std::abort();
+  }
   host::current->open.push_back({to, source, kBytes, bytes});
 }
 template <int kBytes> void cp_async(unsigned to, const void* from) { cp_async<kBytes>(to, from, kBytes); }
@@ -248,11 +255,20 @@ inline void HostLdmatrix(unsigned* registers[], int count, unsigned row, bool tr
     }
   });
 }
-inline void ldmatrix(unsigned& r0, unsigned& r1, unsigned& r2, unsigned& r3, unsigned row) { unsigned* r[] = {&r0, &r1, &r2, &r3}; HostLdmatrix(r, 4, row, false); }
+inline void ldmatrix(unsigned& r0, unsigned& r1, unsigned& r2, unsigned& r3, unsigned row) {
+  unsigned* r[] = {&r0, &r1, &r2, &r3};
+  HostLdmatrix(r, 4, row, false);
+}
 inline void ldmatrix(unsigned& r0, unsigned& r1, unsigned row) { unsigned* r[] = {&r0, &r1}; HostLdmatrix(r, 2, row, false); }
 inline void ldmatrix(unsigned& r0, unsigned row) { unsigned* r[] = {&r0}; HostLdmatrix(r, 1, row, false); }
-inline void ldmatrix_trans(unsigned& r0, unsigned& r1, unsigned& r2, unsigned& r3, unsigned row) { unsigned* r[] = {&r0, &r1, &r2, &r3}; HostLdmatrix(r, 4, row, true); }
-inline void ldmatrix_trans(unsigned& r0, unsigned& r1, unsigned row) { unsigned* r[] = {&r0, &r1}; HostLdmatrix(r, 2, row, true); }
+inline void ldmatrix_trans(unsigned& r0, unsigned& r1, unsigned& r2, unsigned& r3, unsigned row) {
+  unsigned* r[] = {&r0, &r1, &r2, &r3};
+  HostLdmatrix(r, 4, row, true);
+}
+inline void ldmatrix_trans(unsigned& r0, unsigned& r1, unsigned row) {
+  unsigned* r[] = {&r0, &r1};
+  HostLdmatrix(r, 2, row, true);
+}
 inline void ldmatrix_trans(unsigned& r0, unsigned row) { unsigned* r[] = {&r0}; HostLdmatrix(r, 1, row, true); }
 
 // Rows and columns of the fragments as the PTX ISA's tables of mma.m16n8k16 give them.
@@ -266,7 +282,8 @@ template <typename Value> void HostMma(float* d, const unsigned* a, const unsign
         const int row = lane / 4 + (i & 2 ? 8 : 0), column = lane % 4 * 2 + (i & 1) + (i >= 4 ? 8 : 0);
         ma[row][column] = value(static_cast<unsigned short>(x->a[i / 2] >> 16 * (i & 1)));
       }
-      for (int i = 0; i < 4; ++i) mb[lane % 4 * 2 + (i & 1) + (i >= 2 ? 8 : 0)][lane / 4] = value(static_cast<unsigned short>(x->b[i / 2] >> 16 * (i & 1)));
+      for (int i = 0; i < 4; ++i)
+        mb[lane % 4 * 2 + (i & 1) + (i >= 2 ? 8 : 0)][lane / 4] = value(static_cast<unsigned short>(x->b[i / 2] >> 16 * (i & 1)));
     }
     for (int lane = 0; lane < 32; ++lane) {
       for (int i = 0; i < 4; ++i) {

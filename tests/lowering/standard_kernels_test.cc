@@ -159,7 +159,9 @@ TEST_P(StandardKernel, NeedsAllItsSynchronisation) {
     c.ExpectAllSynchronisationNeeded({args({{128, 128}, {128, 128}, {128, 128}}), args({{288, 288}, {288, 288}, {288, 288}})});
   } else if (spec.function == "attention") {
     const int64_t d = std::get<int64_t>(spec.settings.at("head_dim"));
-    const auto sequences = [&](int64_t q, int64_t kv) { return args({{1, q, 1, d}, {1, kv, 1, d}, {1, kv, 1, d}, {1, q, 1, d}}); };
+    const auto sequences = [&](int64_t q, int64_t kv) {
+      return args({{1, q, 1, d}, {1, kv, 1, d}, {1, kv, 1, d}, {1, q, 1, d}});
+    };
     c.ExpectAllSynchronisationNeeded({sequences(128, 320), sequences(128, 0)});
   } else if (spec.function == "rms_norm") {
     c.ExpectAllSynchronisationNeeded({args({{1, 16400}, {16400}, {1, 16400}})});
