@@ -42,7 +42,7 @@ void PlanBuilder::MakeRings() {
 absl::Status PlanBuilder::EmitRoles() {
   MakeRings();
   FindStores();
-  kir::Role compute{"compute", s_.warps, 1, false, 0, {}}, load{"load", 1, 1, true, 0, {}};
+  kir::Role compute{.name = "compute", .warps = s_.warps}, load{.name = "load", .warps = 1, .one_thread = true};
   const int warpgroups = s_.warps / kWarpgroup;
   if (s_.warps % kWarpgroup == 0 && warpgroups > 1) {
     load.warps = kWarpgroup;
