@@ -212,7 +212,8 @@ class Copier {
   // cp.async writes whole vectors.
   bool CanBeAsync() const {
     const int64_t bytes = nest_.vector * DTypeBytes(src_.buffer().dtype);
-    return bytes >= 4 && s_.layout.dims.back().extent % nest_.vector == 0 && !dst_.Ragged(dst_.At(nest_, ""));
+    const bool whole = s_.layout.dims.empty() || s_.layout.dims.back().extent % nest_.vector == 0;
+    return bytes >= 4 && whole && !dst_.Ragged(dst_.At(nest_, ""));
   }
 
   // ---- bounds
