@@ -83,6 +83,20 @@ int ArgPlan::TensorIndex(BufferId buffer) const {
   return it == rules_.end() ? -1 : static_cast<int>(it - rules_.begin());
 }
 
+void ArgPlan::MapGeometry(uint32_t tensor, const LaunchValues& values, uint64_t* extents, uint64_t* strides) const {
+  const TensorRule& rule = rules_[tensor];
+  const size_t rank = rule.shape.size();
+  const DimValues dims = values.values();
+  uint64_t stride = static_cast<uint64_t>(rule.element_bytes);
+  for (size_t d = 0; d < rank; ++d) {
+    const size_t axis = rank - 1 - d;
+    extents[d] = static_cast<uint64_t>(rule.shape[axis].Eval(dims));
+    if (rule.has_strides) stride = static_cast<uint64_t>(MulIndex(rule.strides[axis].Eval(dims), rule.element_bytes));
+    if (d > 0) strides[d - 1] = stride;
+    stride *= extents[d];
+  }
+}
+
 bool ArgPlan::BindScalars(absl::Span<const ScalarArg> scalars, LaunchValues& out) const {
   if (scalars.size() != program_->scalars.size()) return false;
   for (size_t k = 0; k < scalars.size(); ++k) {

@@ -86,4 +86,17 @@ inline constexpr int kCaptureModeRelaxed = 2;
 
 inline constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 
+// CUtensorMap: opaque, a kernel parameter of 128 bytes.
+struct alignas(64) TensorMap {
+  uint64_t words[16];
+};
+// CUtensorMapDataType.
+inline constexpr int kMapUInt8 = 0, kMapUInt16 = 1, kMapUInt32 = 2, kMapInt32 = 3, kMapUInt64 = 4, kMapInt64 = 5, kMapFloat16 = 6,
+                     kMapFloat32 = 7, kMapFloat64 = 8, kMapBFloat16 = 9;
+// CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill.
+inline constexpr int kMapInterleaveNone = 0;
+inline constexpr int kMapSwizzleNone = 0, kMapSwizzle32B = 1, kMapSwizzle64B = 2, kMapSwizzle128B = 3;
+inline constexpr int kMapL2Promotion128B = 2;
+inline constexpr int kMapFillZero = 0;
+
 }  // namespace tilert::cuda

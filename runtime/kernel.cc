@@ -5,7 +5,7 @@
 #include "ir/specialize.h"
 #include "ir/status_util.h"
 #include "ir/verifier.h"
-#include "runtime/nvrtc_compile.h"
+#include "runtime/compile_lowered.h"
 
 namespace tilert {
 namespace {
@@ -103,17 +103,9 @@ absl::Status Kernel::Init(const Program& original, const KernelSpec& spec) {
   return absl::OkStatus();
 }
 
-// The general class has the longer code and the rarer calls: it is compiled quickly, so that it does not hold up a cold load.
-CompileOptions Kernel::OptionsFor(const ArgClass& arg_class) const {
-  constexpr int kFirstWithQuick = 13000;
-  CompileOptions options;
-  options.arch = runtime_->target().arch;
-  options.quick = arg_class == GeneralArgClass(program_) && runtime_->nvrtc().ok() && (*runtime_->nvrtc())->version() >= kFirstWithQuick;
-  return options;
-}
-
 void Kernel::AddVariant(ArgClass arg_class, CacheKeyParts& parts) {
-  parts.flags = CompileFlags(OptionsFor(arg_class));
+  const int nvrtc_version = runtime_->nvrtc().ok() ? (*runtime_->nvrtc())->version() : 0;
+  parts.flags = CompileFlags(OptionsFor(program_, arg_class, runtime_->target(), nvrtc_version));
   parts.arg_class = arg_class;
   auto variant = std::make_unique<Variant>();
   variant->arg_class = std::move(arg_class);

@@ -15,10 +15,8 @@
 #include "runtime/arg_plan.h"
 #include "runtime/cache_key.h"
 #include "runtime/kernel_spec.h"
-#include "runtime/launch_record.h"
-#include "runtime/module.h"
-#include "runtime/nvrtc_compile.h"
 #include "runtime/opened_bundle.h"
+#include "runtime/ready_code.h"
 #include "runtime/runtime.h"
 
 namespace tilert {
@@ -54,29 +52,15 @@ class Kernel {
   PrepareStats prepare_stats() const;
 
  private:
-  // Where a kernel argument comes from.
-  struct ArgSource {
-    KernelArg::Kind kind;
-    uint32_t index;  // of LaunchValues' tensors, dims or scalars
-    DType dtype;     // scalars: how the value is encoded
-  };
-  struct ReadyKernel {
-    cuda::Function function = nullptr;
-    std::vector<ArgSource> args;
-  };
-  struct Ready {
-    LaunchRecord record;
-    std::unique_ptr<LoadedModule> module;
-    std::vector<ReadyKernel> kernels;  // parallel to record.kernels
-  };
-  // One way to compile the program. The first whose class the arguments satisfy is launched.
+  // One way to compile the program. The first whose class the arguments satisfy, and whose tensor maps can describe them, is
+  // launched; the last is the general one, which takes any arguments.
   struct Variant {
     ArgClass arg_class;
     ClassGuard guard;  // of arg_class
     std::string key;
-    std::atomic<const Ready*> ready{nullptr};
-    std::atomic<bool> is_refused{false};  // cannot be compiled; the general variant takes its launches
-    std::unique_ptr<Ready> storage;       // guarded by prepare_mutex_ until `ready` points to it
+    std::atomic<const ReadyCode*> ready{nullptr};
+    std::atomic<bool> is_refused{false};  // cannot be compiled or loaded; the general variant takes its launches
+    std::unique_ptr<ReadyCode> storage;   // guarded by prepare_mutex_ until `ready` points to it
     bool is_settled() const { return ready.load() != nullptr || is_refused.load(); }
   };
 
@@ -84,7 +68,6 @@ class Kernel {
       : runtime_(std::move(runtime)), program_(std::move(program)), fixed_dims_(std::move(fixed_dims)) {}
   absl::Status Init(const Program& original, const KernelSpec& spec);
   void AddVariant(ArgClass arg_class, CacheKeyParts& parts);
-  CompileOptions OptionsFor(const ArgClass& arg_class) const;
 
   // kernel_prepare.cc
   std::vector<absl::StatusOr<CacheEntry>> Obtain(const std::vector<Variant*>& variants, PrepareMode mode);
@@ -92,14 +75,12 @@ class Kernel {
   absl::StatusOr<CacheEntry> BuildOnce(const Variant& variant, PrepareStats& stats) const;
   absl::StatusOr<CacheEntry> Build(const Variant& variant, PrepareStats& stats) const;
   const PrebuiltCubin* FindPrebuilt(const Variant& variant) const;
-  absl::Status Load(Variant& variant, const CacheEntry& entry);
-  absl::StatusOr<ReadyKernel> MakeReadyKernel(const KernelRecord& record, cuda::Function function) const;
+  absl::Status Load(Variant& variant, const absl::StatusOr<CacheEntry>& entry, PrepareMode mode);
 
   // kernel_launch.cc
-  absl::StatusOr<const Ready*> Choose(const LaunchValues& values, cuda::Stream stream);
+  absl::StatusOr<const ReadyCode*> Choose(const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream);
+  absl::Status PrepareForLaunch(cuda::Stream stream);
   absl::Status Enqueue(const LaunchRequest& request, LaunchValues& values);
-  absl::Status LaunchOne(const KernelRecord& record, const ReadyKernel& kernel, const LaunchValues& values,
-                         cuda::Stream stream) const;
 
   const std::shared_ptr<Runtime> runtime_;
   std::shared_ptr<const OpenedBundle> bundle_;  // what prebuilt code points into

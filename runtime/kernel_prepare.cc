@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "ir/status_util.h"
+#include "runtime/compile_lowered.h"
 #include "runtime/kernel.h"
-#include "runtime/nvrtc_compile.h"
 
 namespace tilert {
 namespace {
@@ -29,6 +29,7 @@ absl::StatusOr<LaunchRecord> RecordOf(const Program& program, const PrebuiltCubi
       if (arg.kind == CubinKernel::Arg::Kind::kInvalid) return absl::DataLossError("prebuilt code has an argument of no kind");
       kernel.args.push_back({static_cast<KernelArg::Kind>(static_cast<int>(arg.kind) - 1), arg.index, arg.bytes});
     }
+    for (const CubinKernel::Map& map : from.maps) kernel.maps.push_back({map.buffer, map.dtype, map.box, map.swizzle});
     for (const Expr extent : program.launches[i].grid) {
       TILERT_ASSIGN_OR_RETURN(DimExpr compiled, DimExpr::Compile(program, extent));
       kernel.grid.push_back(std::move(compiled));
@@ -36,6 +37,8 @@ absl::StatusOr<LaunchRecord> RecordOf(const Program& program, const PrebuiltCubi
     kernel.threads = from.threads;
     kernel.shared_bytes = static_cast<uint32_t>(from.shared_bytes);
     kernel.cooperative = from.cooperative;
+    kernel.persistent = from.persistent;
+    kernel.blocks_per_sm = from.blocks_per_sm;
     record.kernels.push_back(std::move(kernel));
   }
   return record;
@@ -62,17 +65,13 @@ absl::StatusOr<CacheEntry> Kernel::Build(const Variant& variant, PrepareStats& s
   TILERT_ASSIGN_OR_RETURN(const Lowered lowered, Lower(program_, variant.arg_class, runtime_->target()));
   TILERT_ASSIGN_OR_RETURN(const LaunchRecord record, MakeLaunchRecord(program_, lowered));
   stats.lower_ms = MillisecondsSince(start);
-  CompileOptions options = OptionsFor(variant.arg_class);
+  const Nvrtc& nvrtc = **runtime_->nvrtc();
+  CompileOptions options = OptionsFor(program_, variant.arg_class, runtime_->target(), nvrtc.version());
   options.deadline = runtime_->options().compile_deadline;
-  absl::StatusOr<CompiledCode> code = Compile(**runtime_->nvrtc(), program_.name + ".cu", lowered.source, options);
-  if (!code.ok()) {
-    // The source is ours: that it does not compile is never the user's mistake.
-    if (absl::IsInvalidArgument(code.status())) return absl::InternalError(code.status().message());
-    return code.status();
-  }
-  stats.compile_ms = code->compile_ms;
-  for (const std::string& line : code->codegen_warnings) runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__, line);
-  return CacheEntry{Sha256Of(lowered.source), EncodeLaunchRecord(record), std::move(code->code)};
+  TILERT_ASSIGN_OR_RETURN(CompiledCode code, CompileLowered(nvrtc, program_, lowered, options));
+  stats.compile_ms = code.compile_ms;
+  for (const std::string& line : code.codegen_warnings) runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__, line);
+  return CacheEntry{Sha256Of(lowered.source), EncodeLaunchRecord(record), std::move(code.code)};
 }
 
 std::optional<CacheEntry> Kernel::FindCompiled(const Variant& variant, PrepareStats& stats) const {
@@ -131,40 +130,18 @@ std::vector<absl::StatusOr<CacheEntry>> Kernel::Obtain(const std::vector<Variant
   return entries;
 }
 
-absl::StatusOr<Kernel::ReadyKernel> Kernel::MakeReadyKernel(const KernelRecord& record, cuda::Function function) const {
-  ReadyKernel kernel;
-  kernel.function = function;
-  for (const KernelArg& arg : record.args) {
-    ArgSource source{arg.kind, arg.index, DType::kIndex};
-    if (arg.kind == KernelArg::Kind::kTensor) {
-      const int index = plan_.TensorIndex(arg.index);
-      if (index < 0) return Internal("kernel ", record.symbol, " wants a buffer that is no argument");
-      source.index = static_cast<uint32_t>(index);
-    }
-    if (arg.kind == KernelArg::Kind::kScalar) source.dtype = program_.scalars[arg.index].dtype;
-    kernel.args.push_back(source);
+absl::Status Kernel::Load(Variant& variant, const absl::StatusOr<CacheEntry>& entry, PrepareMode mode) {
+  TILERT_RETURN_IF_ERROR(entry.status());
+  absl::StatusOr<std::unique_ptr<ReadyCode>> ready = ReadyCode::Load(*runtime_, plan_, *entry);
+  if (absl::IsDataLoss(ready.status()) && mode == PrepareMode::kBlocking) {
+    // Whole but meaningless: an entry of a library that shares our version and not our code. Replace it.
+    PrepareStats stats;
+    TILERT_ASSIGN_OR_RETURN(const CacheEntry built, Build(variant, stats));
+    (void)runtime_->cache().Publish(variant.key, built);
+    ready = ReadyCode::Load(*runtime_, plan_, built);
   }
-  return kernel;
-}
-
-absl::Status Kernel::Load(Variant& variant, const CacheEntry& entry) {
-  auto ready = std::make_unique<Ready>();
-  TILERT_ASSIGN_OR_RETURN(ready->record, DecodeLaunchRecord(program_, entry.record));
-  std::vector<FunctionRequest> requests;
-  for (const KernelRecord& kernel : ready->record.kernels) {
-    if (kernel.shared_bytes > static_cast<uint64_t>(runtime_->target().max_shared_bytes)) {
-      return absl::ResourceExhaustedError(Cat("kernel ", kernel.symbol, " needs ", kernel.shared_bytes,
-                                              " bytes of shared memory; ", runtime_->device().name, " has ",
-                                              runtime_->target().max_shared_bytes, " a block"));
-    }
-    requests.push_back({kernel.symbol, kernel.shared_bytes});
-  }
-  TILERT_ASSIGN_OR_RETURN(ready->module, LoadedModule::Load(runtime_->shared_driver(), entry.code, requests));
-  for (size_t i = 0; i < requests.size(); ++i) {
-    TILERT_ASSIGN_OR_RETURN(ReadyKernel kernel, MakeReadyKernel(ready->record.kernels[i], ready->module->functions()[i]));
-    ready->kernels.push_back(std::move(kernel));
-  }
-  variant.storage = std::move(ready);
+  TILERT_RETURN_IF_ERROR(ready.status());
+  variant.storage = *std::move(ready);
   variant.ready.store(variant.storage.get(), std::memory_order_release);
   return absl::OkStatus();
 }
@@ -180,21 +157,14 @@ absl::Status Kernel::Prepare(PrepareMode mode) {
   const std::vector<absl::StatusOr<CacheEntry>> entries = Obtain(missing, mode);
   const auto start = Clock::now();
   for (size_t i = 0; i < missing.size(); ++i) {
-    if (mode == PrepareMode::kBlocking && !entries[i].ok() && i + 1 < missing.size() && entries.back().ok()) {
-      // The general variant, which is the last, does this one's work.
+    const absl::Status loaded = Load(*missing[i], entries[i], mode);
+    // Not compiled, or code that this driver does not take: the general variant, which is the last, does this one's work.
+    const bool is_final = !entries[i].ok() || absl::IsUnimplemented(loaded);
+    if (mode == PrepareMode::kBlocking && !loaded.ok() && is_final && i + 1 < missing.size() && entries.back().ok()) {
       missing[i]->is_refused.store(true);
       runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__,
-                    Cat("'", program_.name, "' runs without its fast variant: ", entries[i].status().ToString()));
+                    Cat("'", program_.name, "' runs without its fast variant: ", loaded.ToString()));
       continue;
-    }
-    TILERT_RETURN_IF_ERROR(entries[i].status());
-    absl::Status loaded = Load(*missing[i], *entries[i]);
-    if (absl::IsDataLoss(loaded) && mode == PrepareMode::kBlocking) {
-      // Whole but meaningless: an entry of a library that shares our version and not our code. Replace it.
-      PrepareStats stats;
-      TILERT_ASSIGN_OR_RETURN(const CacheEntry built, Build(*missing[i], stats));
-      (void)runtime_->cache().Publish(missing[i]->key, built);
-      loaded = Load(*missing[i], built);
     }
     TILERT_RETURN_IF_ERROR(loaded);
   }

@@ -1,30 +1,71 @@
 #include "runtime/launch_record.h"
 
 #include "ir/status_util.h"
+#include "runtime/tensor_map.h"
 
 namespace tilert {
 namespace {
 
-constexpr size_t kMaxKernelArgs = 256;  // well below the 4 KiB of parameters that a kernel may have
+constexpr size_t kMaxKernelArgs = 256;
+constexpr uint64_t kMaxParameterBytes = 4096;  // of a kernel, on every GPU and driver
+constexpr uint32_t kMaxBlocksPerSm = 64;       // more than any GPU holds
+
+bool IsPossible(const Program& program, const KernelRecord& kernel, const KernelArg& arg) {
+  switch (arg.kind) {
+    case KernelArg::Kind::kTensor:
+      return arg.index < program.buffers.size() && program.buffers[arg.index].scope == Scope::kGlobal && arg.bytes == 8;
+    case KernelArg::Kind::kDim:
+      return arg.index < program.dims.size() && arg.bytes >= 1 && arg.bytes <= 8;
+    case KernelArg::Kind::kScalar:
+      return arg.index < program.scalars.size() && arg.bytes >= 1 && arg.bytes <= 8;
+    case KernelArg::Kind::kTensorMap:
+      return arg.index < kernel.maps.size() && arg.bytes == sizeof(cuda::TensorMap);
+  }
+  return false;
+}
 
 absl::Status CheckKernel(const Program& program, const KernelRecord& kernel) {
+  uint64_t bytes = 0;
+  for (const LoweredTensorMap& map : kernel.maps) TILERT_RETURN_IF_ERROR(CheckTensorMap(program, map));
   for (const KernelArg& arg : kernel.args) {
-    const size_t limit = arg.kind == KernelArg::Kind::kTensor ? program.buffers.size()
-                         : arg.kind == KernelArg::Kind::kDim  ? program.dims.size()
-                                                              : program.scalars.size();
-    const bool is_known = arg.kind <= KernelArg::Kind::kScalar && arg.index < limit && arg.bytes >= 1 && arg.bytes <= 8;
-    if (!is_known || (arg.kind == KernelArg::Kind::kTensor && program.buffers[arg.index].scope != Scope::kGlobal)) {
+    if (!IsPossible(program, kernel, arg)) {
       return absl::DataLossError("a launch record refers to what the program does not have");
     }
+    const uint64_t alignment = arg.kind == KernelArg::Kind::kTensorMap ? alignof(cuda::TensorMap) : 8;
+    bytes = (bytes + alignment - 1) / alignment * alignment + arg.bytes;
   }
-  if (kernel.args.size() > kMaxKernelArgs) {
-    return InvalidArgument("'", program.name, "' needs ", kernel.args.size(), " kernel arguments; at most ", kMaxKernelArgs,
-                           " are possible");
+  if (kernel.args.size() > kMaxKernelArgs || kernel.maps.size() > kMaxTensorMaps || bytes > kMaxParameterBytes) {
+    return InvalidArgument("'", program.name, "' needs ", kernel.args.size(), " kernel arguments of ", bytes, " bytes, ",
+                           kernel.maps.size(), " of them tensor maps; at most ", kMaxKernelArgs, " of ", kMaxParameterBytes,
+                           " bytes with ", kMaxTensorMaps, " maps are possible");
   }
-  if (kernel.symbol.empty() || kernel.threads == 0 || kernel.threads > 1024 || kernel.grid.empty() || kernel.grid.size() > 3) {
+  if (kernel.symbol.empty() || kernel.threads == 0 || kernel.threads > 1024 || kernel.grid.empty() || kernel.grid.size() > 3 ||
+      kernel.blocks_per_sm == 0 || kernel.blocks_per_sm > kMaxBlocksPerSm) {
     return absl::DataLossError("a launch record has an impossible kernel");
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckRecord(const Program& program, const LaunchRecord& record) {
+  size_t maps = 0;
+  for (const KernelRecord& kernel : record.kernels) {
+    TILERT_RETURN_IF_ERROR(CheckKernel(program, kernel));
+    maps += kernel.maps.size();
+  }
+  if (maps <= kMaxTensorMaps) return absl::OkStatus();
+  return InvalidArgument("the kernels of '", program.name, "' need ", maps, " tensor maps; at most ", kMaxTensorMaps,
+                         " are possible");
+}
+
+LoweredTensorMap DecodeMap(ByteReader& in) {
+  LoweredTensorMap map;
+  const uint64_t buffer = in.U64(), dtype = in.U64(), swizzle = in.U64();
+  map.buffer = buffer < kNoId ? static_cast<uint32_t>(buffer) : kNoId;
+  map.dtype = dtype <= UINT8_MAX && IsValidDType(static_cast<uint32_t>(dtype)) ? static_cast<DType>(dtype) : DType::kInvalid;
+  map.swizzle = swizzle <= 128 ? static_cast<int>(swizzle) : -1;
+  map.box.resize(in.Count(8));
+  for (int64_t& extent : map.box) extent = in.I64();
+  return map;
 }
 
 absl::StatusOr<KernelRecord> DecodeKernel(const Program& program, ByteReader& in) {
@@ -33,7 +74,7 @@ absl::StatusOr<KernelRecord> DecodeKernel(const Program& program, ByteReader& in
   kernel.args.resize(in.Count(24));
   for (KernelArg& arg : kernel.args) {
     const uint64_t kind = in.U64(), index = in.U64(), bytes = in.U64();
-    if (kind > 2 || index > UINT32_MAX || bytes > 8) return absl::DataLossError("a launch record has an impossible argument");
+    if (kind > 3 || index > UINT32_MAX || bytes > sizeof(cuda::TensorMap)) return absl::DataLossError("a launch record has an impossible argument");
     arg = {static_cast<KernelArg::Kind>(kind), static_cast<uint32_t>(index), static_cast<uint32_t>(bytes)};
   }
   const uint64_t grid = in.Count(8);
@@ -41,13 +82,16 @@ absl::StatusOr<KernelRecord> DecodeKernel(const Program& program, ByteReader& in
     TILERT_ASSIGN_OR_RETURN(DimExpr extent, DimExpr::Decode(in, program.dims.size(), program.scalars.size()));
     kernel.grid.push_back(std::move(extent));
   }
-  const uint64_t threads = in.U64(), shared = in.U64(), cooperative = in.U64();
-  if (!in.ok() || threads > 1024 || shared > UINT32_MAX || cooperative > 1)
+  const uint64_t threads = in.U64(), shared = in.U64(), cooperative = in.U64(), persistent = in.U64(), per_sm = in.U64();
+  if (!in.ok() || threads > 1024 || shared > UINT32_MAX || cooperative > 1 || persistent > 1 || per_sm > kMaxBlocksPerSm)
     return absl::DataLossError("a launch record ends early");
   kernel.threads = static_cast<uint32_t>(threads);
   kernel.shared_bytes = static_cast<uint32_t>(shared);
   kernel.cooperative = cooperative == 1;
-  TILERT_RETURN_IF_ERROR(CheckKernel(program, kernel));
+  kernel.persistent = persistent == 1;
+  kernel.blocks_per_sm = static_cast<uint32_t>(per_sm);
+  kernel.maps.resize(in.Count(32));
+  for (LoweredTensorMap& map : kernel.maps) map = DecodeMap(in);
   return kernel;
 }
 
@@ -68,9 +112,12 @@ absl::StatusOr<LaunchRecord> MakeLaunchRecord(const Program& program, const Lowe
       return Internal("kernel ", from.symbol, " asks for ", from.shared_bytes, " bytes of shared memory");
     kernel.shared_bytes = static_cast<uint32_t>(from.shared_bytes);
     kernel.cooperative = from.cooperative;
-    TILERT_RETURN_IF_ERROR(CheckKernel(program, kernel));
+    kernel.persistent = from.persistent;
+    if (from.persistent) kernel.blocks_per_sm = from.blocks_per_sm;
+    kernel.maps = from.maps;
     record.kernels.push_back(std::move(kernel));
   }
+  TILERT_RETURN_IF_ERROR(CheckRecord(program, record));
   return record;
 }
 
@@ -91,6 +138,16 @@ std::string EncodeLaunchRecord(const LaunchRecord& record) {
     out.U64(kernel.threads);
     out.U64(kernel.shared_bytes);
     out.U64(kernel.cooperative ? 1 : 0);
+    out.U64(kernel.persistent ? 1 : 0);
+    out.U64(kernel.blocks_per_sm);
+    out.U64(kernel.maps.size());
+    for (const LoweredTensorMap& map : kernel.maps) {
+      out.U64(map.buffer);
+      out.U64(static_cast<uint64_t>(map.dtype));
+      out.U64(static_cast<uint64_t>(map.swizzle));
+      out.U64(map.box.size());
+      for (const int64_t extent : map.box) out.I64(extent);
+    }
   }
   return out.Take();
 }
@@ -105,6 +162,7 @@ absl::StatusOr<LaunchRecord> DecodeLaunchRecord(const Program& program, std::str
     record.kernels.push_back(std::move(kernel));
   }
   if (!in.ok() || !in.AtEnd()) return absl::DataLossError("a launch record of the wrong length");
+  TILERT_RETURN_IF_ERROR(CheckRecord(program, record));
   return record;
 }
 

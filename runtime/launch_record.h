@@ -14,7 +14,10 @@
 
 namespace tilert {
 
-inline constexpr uint64_t kLaunchAbi = 1;
+inline constexpr uint64_t kLaunchAbi = 2;
+
+// Tensor maps that all kernels of a program may have together.
+inline constexpr size_t kMaxTensorMaps = 32;
 
 struct KernelRecord {
   std::string symbol;           // name in the cubin
@@ -23,13 +26,16 @@ struct KernelRecord {
   uint32_t threads = 0;
   uint32_t shared_bytes = 0;  // dynamic
   bool cooperative = false;
+  bool persistent = false;    // no more blocks than fit on the GPU at once: SMs · blocks_per_sm
+  uint32_t blocks_per_sm = 1;
+  std::vector<LoweredTensorMap> maps;
 };
 
 struct LaunchRecord {
   std::vector<KernelRecord> kernels;  // in launch order
 };
 
-// REQUIRES: `lowered` was made from `program`.
+// InvalidArgument: more arguments than a kernel can have. REQUIRES: `lowered` was made from `program`.
 absl::StatusOr<LaunchRecord> MakeLaunchRecord(const Program& program, const Lowered& lowered);
 
 std::string EncodeLaunchRecord(const LaunchRecord& record);

@@ -10,9 +10,9 @@
 #include "ir/flat_writer.h"
 #include "ir/specialize.h"
 #include "ir/status_util.h"
+#include "runtime/compile_lowered.h"
 #include "runtime/launch_record.h"
 #include "runtime/nvrtc.h"
-#include "runtime/nvrtc_compile.h"
 #include "tools/command.h"
 #include "tools/file.h"
 #include "tools/input.h"
@@ -37,7 +37,9 @@ std::vector<std::string> SplitList(const std::string& text) {
 std::vector<CubinKernel> CubinKernels(const Lowered& lowered) {
   std::vector<CubinKernel> kernels;
   for (const LoweredKernel& from : lowered.kernels) {
-    CubinKernel kernel{from.symbol, {}, from.threads, from.shared_bytes, from.cooperative};
+    CubinKernel kernel{from.symbol, {}, from.threads, from.shared_bytes, from.cooperative, from.persistent, 1, {}};
+    if (from.persistent) kernel.blocks_per_sm = from.blocks_per_sm;
+    for (const LoweredTensorMap& map : from.maps) kernel.maps.push_back({map.buffer, map.dtype, map.box, map.swizzle});
     for (const KernelArg& arg : from.args) {
       const auto kind = static_cast<CubinKernel::Arg::Kind>(static_cast<int>(arg.kind) + 1);
       kernel.args.push_back({kind, arg.index, arg.bytes});
@@ -64,14 +66,8 @@ absl::StatusOr<Built> BuildOne(const Nvrtc& nvrtc, const Job& job, const std::ma
   TILERT_ASSIGN_OR_RETURN(const Program specialised, Specialize(*job.program, constants, dims));
   const ArgClass arg_class = job.general ? GeneralArgClass(specialised) : FastArgClass(specialised);
   TILERT_ASSIGN_OR_RETURN(const Lowered lowered, Lower(specialised, arg_class, *job.target));
-  CompileOptions options;
-  options.arch = job.target->arch;
-  absl::StatusOr<CompiledCode> code = Compile(nvrtc, job.program->name + ".cu", lowered.source, options);
-  if (!code.ok()) {
-    // The source is ours: that it does not compile is never the user's mistake.
-    const bool ours = absl::IsInvalidArgument(code.status());
-    return absl::Status(ours ? absl::StatusCode::kInternal : code.status().code(), code.status().message());
-  }
+  const CompileOptions options = OptionsFor(specialised, arg_class, *job.target, nvrtc.version());
+  TILERT_ASSIGN_OR_RETURN(CompiledCode code, CompileLowered(nvrtc, specialised, lowered, options));
   Built built;
   PrebuiltCubin& cubin = built.cubin;
   cubin.program_digest = ProgramDigest(*job.program);
@@ -83,7 +79,7 @@ absl::StatusOr<Built> BuildOne(const Nvrtc& nvrtc, const Job& job, const std::ma
   cubin.target = job.target->arch;
   cubin.launch_abi = static_cast<uint32_t>(kLaunchAbi);
   cubin.kernels = CubinKernels(lowered);
-  built.code = std::move(code->code);
+  built.code = std::move(code.code);
   return built;
 }
 

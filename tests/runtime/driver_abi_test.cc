@@ -78,6 +78,27 @@ TEST(DriverAbi, Handles) {
   EXPECT_EQ(sizeof(cuda::Result), sizeof(CUresult));
 }
 
+TEST(DriverAbi, TensorMaps) {
+  EXPECT_EQ(sizeof(cuda::TensorMap), sizeof(CUtensorMap));
+  EXPECT_EQ(cuda::kMapUInt8, CU_TENSOR_MAP_DATA_TYPE_UINT8);
+  EXPECT_EQ(cuda::kMapUInt16, CU_TENSOR_MAP_DATA_TYPE_UINT16);
+  EXPECT_EQ(cuda::kMapUInt32, CU_TENSOR_MAP_DATA_TYPE_UINT32);
+  EXPECT_EQ(cuda::kMapInt32, CU_TENSOR_MAP_DATA_TYPE_INT32);
+  EXPECT_EQ(cuda::kMapUInt64, CU_TENSOR_MAP_DATA_TYPE_UINT64);
+  EXPECT_EQ(cuda::kMapInt64, CU_TENSOR_MAP_DATA_TYPE_INT64);
+  EXPECT_EQ(cuda::kMapFloat16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
+  EXPECT_EQ(cuda::kMapFloat32, CU_TENSOR_MAP_DATA_TYPE_FLOAT32);
+  EXPECT_EQ(cuda::kMapFloat64, CU_TENSOR_MAP_DATA_TYPE_FLOAT64);
+  EXPECT_EQ(cuda::kMapBFloat16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+  EXPECT_EQ(cuda::kMapInterleaveNone, CU_TENSOR_MAP_INTERLEAVE_NONE);
+  EXPECT_EQ(cuda::kMapSwizzleNone, CU_TENSOR_MAP_SWIZZLE_NONE);
+  EXPECT_EQ(cuda::kMapSwizzle32B, CU_TENSOR_MAP_SWIZZLE_32B);
+  EXPECT_EQ(cuda::kMapSwizzle64B, CU_TENSOR_MAP_SWIZZLE_64B);
+  EXPECT_EQ(cuda::kMapSwizzle128B, CU_TENSOR_MAP_SWIZZLE_128B);
+  EXPECT_EQ(cuda::kMapL2Promotion128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+  EXPECT_EQ(cuda::kMapFillZero, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
 #else
 
 TEST(DriverAbi, NeedsToolkitHeader) { GTEST_SKIP() << "no cuda.h on this machine"; }

@@ -1,5 +1,6 @@
 #include "tests/runtime/fake_libcuda.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -59,7 +60,7 @@ class State final : public FakeCuda {
  public:
   void Reset() override {
     const std::lock_guard<std::mutex> lock(mutex);
-    scripts.clear(), calls.clear(), launches.clear(), parameter_counts.clear();
+    scripts.clear(), calls.clear(), launches.clear(), parameter_counts.clear(), map_parameters.clear();
     major = 8, minor = 0, max_shared = 166912;
     recording = true;
     broken_captures = misuses = 0;
@@ -72,6 +73,10 @@ class State final : public FakeCuda {
   void SetParameterCount(const std::string& kernel, int count) override {
     const std::lock_guard<std::mutex> lock(mutex);
     parameter_counts[kernel] = count;
+  }
+  void SetMapParameters(const std::string& kernel, int first, int count) override {
+    const std::lock_guard<std::mutex> lock(mutex);
+    map_parameters[kernel] = {first, count};
   }
   Context MakeContext() override { return current_context = &context; }
   void SetRecording(bool on) override { recording = on; }
@@ -97,6 +102,7 @@ class State final : public FakeCuda {
 
   // Counts the call and says what it is to return, if anything but success.
   Result Enter(const char* symbol) {
+    if (!recording) return kSuccess;
     const std::lock_guard<std::mutex> lock(mutex);
     const auto count = calls.find(symbol);
     if (count == calls.end()) {
@@ -126,7 +132,8 @@ class State final : public FakeCuda {
   std::mutex mutex;
   std::map<std::string, Script, std::less<>> scripts;
   std::map<std::string, int, std::less<>> calls, parameter_counts;
-  bool recording = true;
+  std::atomic<bool> recording = true;
+  std::map<std::string, std::pair<int, int>, std::less<>> map_parameters;
   std::vector<FakeLaunch> launches;
   std::set<LibraryHandle*> images;
   std::map<std::pair<LibraryHandle*, std::string>, FunctionHandle> functions;
@@ -199,6 +206,7 @@ FunctionHandle* Alive(Function handle) {
 Result Launch(Function handle, unsigned gx, unsigned gy, unsigned gz, unsigned threads, unsigned shared, Stream stream,
               void** params) {
   State& state = GetState();
+  if (!state.recording) return kSuccess;
   const std::lock_guard<std::mutex> lock(state.mutex);
   FunctionHandle* function = Alive(handle);
   if (function == nullptr) return state.Misuse(kInvalidHandle);
@@ -210,13 +218,17 @@ Result Launch(Function handle, unsigned gx, unsigned gy, unsigned gz, unsigned t
       shared > static_cast<unsigned>(function->max_dynamic)) {
     return state.Misuse(kInvalidValue);
   }
-  if (!state.recording) return kSuccess;
-  FakeLaunch launch{function->name, gx, gy, gz, threads, shared, {}, stream};
+  FakeLaunch launch{function->name, gx, gy, gz, threads, shared, {}, stream, {}};
   const auto count = state.parameter_counts.find(function->name);
   for (int i = 0; count != state.parameter_counts.end() && i < count->second; ++i) {
     uint64_t value;
     std::memcpy(&value, params[i], sizeof value);
     launch.args.push_back(value);
+  }
+  if (const auto maps = state.map_parameters.find(function->name); maps != state.map_parameters.end()) {
+    for (int i = 0; i < maps->second.second; ++i) {
+      std::memcpy(&launch.maps.emplace_back(), params[maps->second.first + i], sizeof(TensorMap));
+    }
   }
   if (state.launches.size() < 100000) state.launches.push_back(std::move(launch));
   return kSuccess;
@@ -365,6 +377,33 @@ Result fake_LaunchCooperativeKernel(Function function, unsigned gx, unsigned gy,
                                     unsigned bz, unsigned shared, Stream stream, void** params) {
   ENTER_WITH_CONTEXT("cuLaunchCooperativeKernel");
   return Launch(function, gx, gy, gz, bx * by * bz, shared, stream, params);
+}
+// CUDA driver API, cuTensorMapEncodeTiled: what the parameters are bound to. Whatever the runtime passes must be legal.
+Result fake_TensorMapEncodeTiled(TensorMap* out, int type, unsigned rank, void* address, const uint64_t* extents,
+                                 const uint64_t* strides, const uint32_t* box, const uint32_t* element_strides, int interleave,
+                                 int swizzle, int promotion, int fill) {
+  ENTER("cuTensorMapEncodeTiled");
+  static constexpr uint64_t kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
+  const auto base = reinterpret_cast<uint64_t>(address);
+  if (type < 0 || type > kMapBFloat16 || rank < 1 || rank > 5 || base == 0 || base % 16 != 0) return state.Misuse(kInvalidValue);
+  if (reinterpret_cast<uintptr_t>(out) % 64 != 0 || interleave != 0 || swizzle < 0 || swizzle > 3) return state.Misuse(kInvalidValue);
+  FakeTensorMap map;
+  map.address = base, map.type = static_cast<uint32_t>(type), map.rank = rank, map.element_strides = 1;
+  for (unsigned d = 0; d < rank; ++d) {
+    if (extents[d] < 1 || extents[d] > uint64_t{1} << 32 || box[d] < 1 || box[d] > 256) return state.Misuse(kInvalidValue);
+    map.extents[d] = extents[d], map.box[d] = static_cast<uint16_t>(box[d]), map.element_strides *= element_strides[d];
+    if (d + 1 == rank) continue;
+    if (strides[d] % 16 != 0 || strides[d] == 0 || strides[d] >= uint64_t{1} << 40) return state.Misuse(kInvalidValue);
+    map.strides[d] = strides[d];
+  }
+  const uint64_t row = box[0] * kBytes[type];
+  if (row % 16 != 0 || (swizzle != 0 && row > uint64_t{16} << swizzle)) return state.Misuse(kInvalidValue);
+  map.swizzle = static_cast<uint8_t>(swizzle), map.promotion = static_cast<uint8_t>(promotion);
+  map.fill = static_cast<uint8_t>(fill), map.interleave = static_cast<uint8_t>(interleave);
+  map.check = FakeMapCheck(map);
+  std::memset(out, 0, sizeof *out);
+  std::memcpy(out, &map, sizeof map);
+  return kSuccess;
 }
 Result fake_MemsetD8Async(DevicePtr pointer, unsigned char value, size_t size, Stream) {
   ENTER_WITH_CONTEXT("cuMemsetD8Async");

@@ -16,7 +16,29 @@ struct FakeLaunch {
   unsigned grid_x = 0, grid_y = 0, grid_z = 0, threads = 0, shared_bytes = 0;
   std::vector<uint64_t> args;  // the first 8 bytes of each parameter, as many as set_parameter_count said
   cuda::Stream stream = nullptr;
+  std::vector<cuda::TensorMap> maps;  // the parameters that SetMapParameters named
 };
+
+// What cuTensorMapEncodeTiled was given, which is also the map it made: word by word, so that a launch shows what it passes on.
+struct FakeTensorMap {
+  uint64_t address = 0;
+  uint32_t type = 0, rank = 0;
+  uint64_t extents[5] = {};  // innermost first
+  uint64_t strides[4] = {};
+  uint16_t box[5] = {};
+  uint8_t swizzle = 0, promotion = 0, fill = 0, interleave = 0;
+  uint32_t element_strides = 0;  // their product
+  uint64_t check = 0;            // over all of the above
+};
+static_assert(sizeof(FakeTensorMap) <= sizeof(cuda::TensorMap));
+// What FakeTensorMap::check must be.
+inline uint64_t FakeMapCheck(const FakeTensorMap& map) {
+  uint64_t sum = map.type * 3 + map.rank * 5 + map.swizzle * 7 + map.address;
+  for (const uint64_t extent : map.extents) sum = sum * 1000003 + extent;
+  for (const uint64_t stride : map.strides) sum = sum * 1000003 + stride;
+  for (const uint16_t extent : map.box) sum = sum * 1000003 + extent;
+  return sum;
+}
 
 // Obtained by dlsym("fake_cuda") from the library that TILERT_LIBCUDA names. Thread safe.
 class FakeCuda {
@@ -26,9 +48,11 @@ class FakeCuda {
   virtual void Fail(const std::string& symbol, int result, int skip = 0, bool forever = true) = 0;
   virtual void SetDevice(int major, int minor, int max_shared_bytes) = 0;
   virtual void SetParameterCount(const std::string& kernel, int count) = 0;
+  // Parameters first … first + count − 1 of `kernel` are tensor maps.
+  virtual void SetMapParameters(const std::string& kernel, int first, int count) = 0;
   // Makes a context current in the calling thread, as a host would.
   virtual cuda::Context MakeContext() = 0;
-  // Off: launches succeed without being remembered, so that the fake allocates nothing.
+  // Off: launches succeed without being remembered or checked, and nothing is counted: the fake takes next to no time.
   virtual void SetRecording(bool on) = 0;
   // Forgets images whose unload was made to fail.
   virtual void ForgetImages() = 0;

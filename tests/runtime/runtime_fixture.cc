@@ -41,6 +41,25 @@ Program TwoStepProgram() {
   return *std::move(program);
 }
 
+Program MapProgram() {
+  ProgramBuilder b("maps");
+  const Val m = b.Dim("M"), n = b.Dim("N"), k = b.Dim("K"), ld = b.Dim("ld");
+  b.Tensor("A", DType::kFloat16, {m, k});
+  b.Tensor("B", DType::kFloat16, {k, n}, Access::kIn, {ld, Val(1)});
+  b.Tensor("C", DType::kFloat32, {m, n}, Access::kOut);
+  b.OpenLaunch("main", {CeilDiv(m, Val(64)), CeilDiv(n, Val(64))}, Val(128));
+  b.Close();
+  absl::StatusOr<Program> program = b.Build();
+  EXPECT_TRUE(program.ok()) << program.status();
+  return *std::move(program);
+}
+
+void AddMaps(CubinKernel& kernel, bool is_fast) {
+  if (!is_fast) return;
+  kernel.maps = {{0, DType::kFloat16, {64, 64}, 128}, {1, DType::kFloat16, {32, 64}, 128}, {2, DType::kFloat32, {64, 32}, 0}};
+  for (uint32_t m = 0; m < 3; ++m) kernel.args.insert(kernel.args.begin() + 3 + m, {CubinKernel::Arg::Kind::kTensorMap, m, 128});
+}
+
 namespace {
 
 // Pointers of the global buffers, then scalars, then dims.
@@ -63,7 +82,8 @@ std::vector<CubinKernel> KernelsOf(const Program& program, const std::string& pr
 
 }  // namespace
 
-std::string BundleWithCode(const Program& program, const Target& target, const std::string& symbol_prefix) {
+std::string BundleWithCode(const Program& program, const Target& target, const std::string& symbol_prefix,
+                           const EditKernel& edit) {
   Bundle bundle;
   bundle.programs.push_back(program);
   for (const ArgClass& arg_class : {FastArgClass(program), GeneralArgClass(program)}) {
@@ -75,6 +95,9 @@ std::string BundleWithCode(const Program& program, const Target& target, const s
     cubin.target = target.arch;
     cubin.launch_abi = kLaunchAbi;
     cubin.kernels = KernelsOf(program, symbol_prefix + (arg_class.index32 ? "fast_" : "general_"));
+    for (CubinKernel& kernel : cubin.kernels) {
+      if (edit) edit(kernel, arg_class.index32);
+    }
     cubin.code = bundle.Own(
         "\x7f"
         "ELF made up");
@@ -119,8 +142,9 @@ std::shared_ptr<Runtime> RuntimeFixture::MakeRuntime(RuntimeOptions options) {
 }
 
 std::shared_ptr<Kernel> RuntimeFixture::MakeKernel(const std::shared_ptr<Runtime>& runtime, const Program& program,
-                                                   const std::string& symbol_prefix, KernelSpec spec) {
-  const std::string bytes = BundleWithCode(program, runtime->target(), symbol_prefix);
+                                                   const std::string& symbol_prefix, KernelSpec spec,
+                                                   const EditKernel& edit) {
+  const std::string bytes = BundleWithCode(program, runtime->target(), symbol_prefix, edit);
   const auto bundle = OpenedBundle::FromMemory(bytes, true);
   EXPECT_TRUE(bundle.ok()) << bundle.status();
   spec.entry = program.name;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,9 +21,18 @@ Program ScaleProgram();
 // Two launches over a zeroed workspace of N floats: "first" (grid M x N) and "second" (grid M).
 Program TwoStepProgram();
 
+// C[M, N] from A[M, K] and B[K, N] with a row stride of ld, float16 and float32; grid ceil(M / 64) x ceil(N / 64). It computes nothing.
+Program MapProgram();
+
+// Changes a made-up kernel before it goes into a bundle.
+using EditKernel = std::function<void(CubinKernel& kernel, bool is_fast)>;
+// Gives the fast kernels of MapProgram maps of A (box 64x64, 128-byte swizzle), B (32x64) and C (64x32, none), before their dims.
+void AddMaps(CubinKernel& kernel, bool is_fast);
+
 // A bundle of `program` with made-up code for every class that a kernel of `target` may want. Symbols: the launch names.
 // `symbol_prefix` "missing" makes the fake driver not find them.
-std::string BundleWithCode(const Program& program, const Target& target, const std::string& symbol_prefix = "");
+std::string BundleWithCode(const Program& program, const Target& target, const std::string& symbol_prefix = "",
+                           const EditKernel& edit = {});
 
 class RuntimeFixture : public ::testing::Test {
  protected:
@@ -33,7 +43,7 @@ class RuntimeFixture : public ::testing::Test {
   std::shared_ptr<Runtime> MakeRuntime(RuntimeOptions options);
   std::shared_ptr<Runtime> MakeRuntime() { return MakeRuntime(Options()); }
   std::shared_ptr<Kernel> MakeKernel(const std::shared_ptr<Runtime>& runtime, const Program& program,
-                                     const std::string& symbol_prefix = "", KernelSpec spec = {});
+                                     const std::string& symbol_prefix = "", KernelSpec spec = {}, const EditKernel& edit = {});
 
   FakeCuda* fake_ = nullptr;
   std::filesystem::path cache_;

@@ -1,0 +1,130 @@
+#include "runtime/ready_code.h"
+
+#include <algorithm>
+
+#include "ir/status_util.h"
+
+namespace tilert {
+namespace {
+
+constexpr size_t kMaxKernelArgs = 256;  // launch_record.cc refuses more
+constexpr int64_t kMaxBlocks = 0x7fffffff;
+
+// The bytes of a scalar argument, in the low bytes of the result.
+uint64_t EncodeScalar(DType dtype, Value value) {
+  return IsFloat(dtype) ? EncodeFloat(dtype, value.f) : static_cast<uint64_t>(value.i);
+}
+
+// Product of the grid's extents: 0 if any is zero or negative, −1 if it is beyond what a launch can have.
+int64_t CountBlocks(const std::vector<DimExpr>& grid, const DimValues& values) {
+  int64_t extents[3] = {1, 1, 1};
+  for (size_t i = 0; i < grid.size() && i < 3; ++i) {
+    extents[i] = grid[i].Eval(values);
+    if (extents[i] <= 0) return 0;
+  }
+  int64_t blocks = 0;
+  if (__builtin_mul_overflow(extents[0], extents[1], &blocks) || __builtin_mul_overflow(blocks, extents[2], &blocks)) return -1;
+  return blocks <= kMaxBlocks ? blocks : -1;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ReadyCode>> ReadyCode::Load(const Runtime& runtime, const ArgPlan& plan, const CacheEntry& entry) {
+  std::unique_ptr<ReadyCode> code(new ReadyCode(runtime, plan));
+  TILERT_ASSIGN_OR_RETURN(LaunchRecord record, DecodeLaunchRecord(plan.program(), entry.record));
+  std::vector<FunctionRequest> requests;
+  for (const KernelRecord& kernel : record.kernels) {
+    if (kernel.shared_bytes > static_cast<uint64_t>(runtime.target().max_shared_bytes)) {
+      return absl::ResourceExhaustedError(Cat("kernel ", kernel.symbol, " needs ", kernel.shared_bytes,
+                                              " bytes of shared memory; ", runtime.device().name, " has ",
+                                              runtime.target().max_shared_bytes, " a block"));
+    }
+    requests.push_back({kernel.symbol, kernel.shared_bytes});
+  }
+  // Before anything is loaded: whether the driver knows tensor maps.
+  for (const KernelRecord& kernel : record.kernels) {
+    for (const LoweredTensorMap& map : kernel.maps) {
+      TILERT_ASSIGN_OR_RETURN(code->encoders_.emplace_back(), TensorMapEncoder::Make(runtime.driver(), plan, map));
+    }
+  }
+  TILERT_ASSIGN_OR_RETURN(code->module_, LoadedModule::Load(runtime.shared_driver(), entry.code, requests));
+  uint32_t first_map = 0;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto maps = static_cast<uint32_t>(record.kernels[i].maps.size());
+    TILERT_RETURN_IF_ERROR(code->AddKernel(std::move(record.kernels[i]), code->module_->functions()[i], first_map));
+    first_map += maps;
+  }
+  return code;
+}
+
+absl::Status ReadyCode::AddKernel(KernelRecord record, cuda::Function function, uint32_t first_map) {
+  Kernel kernel;
+  kernel.function = function;
+  kernel.most_blocks = record.persistent ? int64_t{runtime_.device().sm_count} * record.blocks_per_sm : kMaxBlocks;
+  for (const KernelArg& arg : record.args) {
+    ArgSource source{arg.kind, arg.index, DType::kIndex};
+    if (arg.kind == KernelArg::Kind::kTensor) {
+      const int index = plan_.TensorIndex(arg.index);
+      if (index < 0) return Internal("kernel ", record.symbol, " wants a buffer that is no argument");
+      source.index = static_cast<uint32_t>(index);
+    }
+    if (arg.kind == KernelArg::Kind::kScalar) source.dtype = plan_.program().scalars[arg.index].dtype;
+    if (arg.kind == KernelArg::Kind::kTensorMap) source.index += first_map;
+    kernel.args.push_back(source);
+  }
+  kernel.record = std::move(record);
+  kernels_.push_back(std::move(kernel));
+  return absl::OkStatus();
+}
+
+bool ReadyCode::EncodeMaps(const LaunchValues& values, LaunchMaps& maps) const {
+  for (size_t i = 0; i < encoders_.size(); ++i) {
+    if (!encoders_[i]->Fill(plan_, values, maps.maps[i])) return false;
+  }
+  return true;
+}
+
+absl::Status ReadyCode::LaunchOne(const Kernel& kernel, const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const {
+  const KernelRecord& record = kernel.record;
+  const int64_t blocks = CountBlocks(record.grid, values.values());
+  if (blocks == 0) return absl::OkStatus();
+  if (blocks < 0) {
+    return InvalidArgument("'", plan_.program().name, "': these dims ask for more than ", kMaxBlocks, " blocks in one launch");
+  }
+  uint64_t slots[kMaxKernelArgs];
+  void* params[kMaxKernelArgs];
+  for (size_t i = 0; i < kernel.args.size(); ++i) {
+    const ArgSource& source = kernel.args[i];
+    params[i] = &slots[i];
+    switch (source.kind) {
+      case KernelArg::Kind::kTensor: slots[i] = reinterpret_cast<uintptr_t>(values.tensors[source.index].data); break;
+      // The low four bytes are the value too where the kernel wants an int: its class bounds the dims.
+      case KernelArg::Kind::kDim: slots[i] = static_cast<uint64_t>(values.dims[source.index]); break;
+      case KernelArg::Kind::kScalar: slots[i] = EncodeScalar(source.dtype, values.scalars[source.index]); break;
+      case KernelArg::Kind::kTensorMap: params[i] = &maps.maps[source.index]; break;
+    }
+  }
+  const cuda::DriverTable& driver = runtime_.driver().raw();
+  const auto grid = static_cast<unsigned>(std::min(blocks, kernel.most_blocks));
+  cuda::Result result;
+  const char* call;
+  if (record.cooperative) {
+    call = "cuLaunchCooperativeKernel";
+    result =
+        driver.LaunchCooperativeKernel(kernel.function, grid, 1, 1, record.threads, 1, 1, record.shared_bytes, stream, params);
+  } else {
+    call = "cuLaunchKernel";
+    result = driver.LaunchKernel(kernel.function, grid, 1, 1, record.threads, 1, 1, record.shared_bytes, stream, params, nullptr);
+  }
+  if (result == cuda::kSuccess) return absl::OkStatus();
+  const absl::Status status = runtime_.driver().StatusOf(call, result);
+  return absl::Status(status.code(), Cat("launch of ", record.symbol, " (", grid, " blocks of ", record.threads, " threads, ",
+                                         record.shared_bytes, " bytes of shared memory): ", std::string(status.message())));
+}
+
+absl::Status ReadyCode::Launch(const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const {
+  for (const Kernel& kernel : kernels_) TILERT_RETURN_IF_ERROR(LaunchOne(kernel, values, maps, stream));
+  return absl::OkStatus();
+}
+
+}  // namespace tilert
