@@ -139,7 +139,7 @@ bool PlanBuilder::FragmentBox(const Region& region, FragmentLayout* layout) cons
       if (factor.owner != Owner::kReg && factor.size > 1) return false;
     }
   }
-  *layout = Project(whole, moving);
+  *layout = moving.size() == extents.size() ? whole : Project(whole, moving);
   for (size_t i = 0; i < moving.size(); ++i) {
     if (extents[moving[i]] > whole.dims[moving[i]].extent) return false;
     layout->dims[i].extent = extents[moving[i]];

@@ -33,6 +33,19 @@ bool CutColumns(FragmentLayout* layout, int64_t width) {
     }
   }
   columns = {width, std::move(kept)};
+  // Registers in the order they had, without gaps.
+  std::vector<Factor*> registers;
+  for (LayoutDim& dim : layout->dims) {
+    for (Factor& factor : dim.factors) {
+      if (factor.owner == Owner::kReg) registers.push_back(&factor);
+    }
+  }
+  std::sort(registers.begin(), registers.end(), [](const Factor* a, const Factor* b) { return a->stride < b->stride; });
+  int64_t stride = 1;
+  for (Factor* factor : registers) {
+    factor->stride = stride;
+    stride *= factor->size;
+  }
   return product == width;
 }
 
