@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "ir/numeric.h"
 #include "ir/status_util.h"
 #include "tools/random_array.h"
 
@@ -29,6 +30,10 @@ absl::StatusOr<ScalarArg> ParseScalar(const ScalarParam& param, const std::strin
   const auto result = std::from_chars(begin, end, value);
   if (result.ec != std::errc() || result.ptr != end)
     return UsageError(Cat("--scalar ", param.name, " needs an integer, not '", text, "'"));
+  Value given;
+  given.i = value;
+  if (ConvertValue(given, DType::kInt64, param.dtype).i != value)
+    return UsageError(Cat("--scalar ", param.name, ": ", text, " does not fit ", DTypeName(param.dtype)));
   return ScalarArg::Int(value, param.dtype);
 }
 

@@ -38,6 +38,7 @@ absl::StatusOr<CallArguments> ReadArguments(const Program& program, const Args& 
 
 // `spec`: "x.npy" or "file.safetensors:tensor".
 absl::StatusOr<Array> LoadArray(const std::string& spec);
+absl::Status CheckPlace(const std::string& spec);
 
 // Writes arrays to such places; several tensors of one safetensors file in one go. Each file appears whole or not at all.
 absl::Status StoreArrays(const std::map<std::string, const Array*>& by_spec);

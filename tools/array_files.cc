@@ -27,6 +27,8 @@ absl::StatusOr<Place> ParsePlace(const std::string& spec) {
 
 }  // namespace
 
+absl::Status CheckPlace(const std::string& spec) { return ParsePlace(spec).status(); }
+
 absl::StatusOr<Array> LoadArray(const std::string& spec) {
   TILERT_ASSIGN_OR_RETURN(const Place place, ParsePlace(spec));
   return place.tensor.empty() ? ReadNpy(place.file) : ReadSafetensor(place.file, place.tensor);

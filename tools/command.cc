@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "ir/status_util.h"
+#include "tilert/tilert.h"
 
 namespace tilert::tool {
 namespace {
@@ -157,6 +158,10 @@ int RunTool(absl::Span<const std::string> words) {
   }
   if (words[0] == "--help" || words[0] == "-h" || (words[0] == "help" && words.size() == 1)) {
     std::fputs(OverviewPage().c_str(), stdout);
+    return kExitOk;
+  }
+  if (words[0] == "--version") {
+    std::printf("tilert %s\n", tilert_get_api(TILERT_API_VERSION)->library_version);
     return kExitOk;
   }
   const bool help = words[0] == "help";

@@ -35,17 +35,20 @@ absl::Status RunOnDevice(const Args& args, const ChosenProgram& chosen, CallArgu
   return run->Finish(call);
 }
 
+// Below zero: the default of each type.
+absl::StatusOr<double> Tolerance(const Args& args) {
+  if (!args.Has("--tolerance")) return -1.0;
+  char* end = nullptr;
+  const std::string text = args.Get("--tolerance");
+  const double tolerance = std::strtod(text.c_str(), &end);
+  if (end == text.c_str() || *end != '\0' || !(tolerance >= 0))
+    return UsageError(Cat("--tolerance needs a number of at least 0, not '", text, "'"));
+  return tolerance;
+}
+
 // Compares the outputs with those of the executor on the inputs as they were.
-absl::Status Check(const Args& args, const Program& program, CallArguments& call, std::vector<Array> expected) {
+absl::Status Check(double tolerance, const Program& program, CallArguments& call, std::vector<Array> expected) {
   TILERT_RETURN_IF_ERROR(Execute(program, false, call, expected));
-  double tolerance = -1;
-  if (args.Has("--tolerance")) {
-    char* end = nullptr;
-    const std::string text = args.Get("--tolerance");
-    tolerance = std::strtod(text.c_str(), &end);
-    if (end == text.c_str() || *end != '\0' || !(tolerance >= 0))
-      return UsageError(Cat("--tolerance needs a number, not '", text, "'"));
-  }
   std::string errors;
   for (size_t i = 0; i < call.arrays.size(); ++i) {
     if (call.access[i] == Access::kIn) continue;
@@ -66,6 +69,7 @@ absl::StatusOr<std::map<std::string, const Array*>> Outputs(const Args& args, co
     if (found == call.names.end()) return UsageError(Cat("--out: the program has no tensor '", assignment.first, "'"));
     const size_t i = static_cast<size_t>(found - call.names.begin());
     if (call.access[i] == Access::kIn) return UsageError(Cat("--out: '", assignment.first, "' is an input"));
+    TILERT_RETURN_IF_ERROR(CheckPlace(assignment.second));
     if (!outputs.emplace(assignment.second, &call.arrays[i]).second)
       return UsageError(Cat("--out writes ", assignment.second, " twice"));
   }
@@ -81,6 +85,7 @@ absl::Status Run(const Args& args) {
   TILERT_ASSIGN_OR_RETURN(const Program program, Specialize(*chosen.program, chosen.constants));
   TILERT_ASSIGN_OR_RETURN(CallArguments call, ReadArguments(program, args));
   TILERT_ASSIGN_OR_RETURN(const auto outputs, Outputs(args, call));
+  TILERT_ASSIGN_OR_RETURN(const double tolerance, Tolerance(args));
   const std::vector<Array> before = args.Has("--check") ? call.arrays : std::vector<Array>();
   {
     Progress progress;
@@ -95,7 +100,7 @@ absl::Status Run(const Args& args) {
       std::fputs(report.c_str(), stdout);
     }
   }
-  if (args.Has("--check") && device != "cpu") TILERT_RETURN_IF_ERROR(Check(args, program, call, before));
+  if (args.Has("--check") && device != "cpu") TILERT_RETURN_IF_ERROR(Check(tolerance, program, call, before));
   for (size_t i = 0; i < call.arrays.size(); ++i) {
     if (call.access[i] == Access::kIn) continue;
     std::printf("%s: %s, %s\n", call.names[i].c_str(), Describe(call.arrays[i]).c_str(), Statistics(call.arrays[i]).c_str());

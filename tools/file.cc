@@ -32,6 +32,15 @@ absl::Status WriteAll(int fd, const std::string& path, std::string_view bytes) {
   return absl::OkStatus();
 }
 
+// A device or pipe stays what it is.
+absl::Status WriteInto(const std::string& path, std::string_view bytes) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return FileError(path, "cannot open", errno);
+  absl::Status status = WriteAll(fd, path, bytes);
+  if (close(fd) != 0 && status.ok()) status = FileError(path, "cannot write", errno);
+  return status;
+}
+
 }  // namespace
 
 absl::StatusOr<InputFile> InputFile::Open(const std::string& path) {
@@ -77,6 +86,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes
 
 absl::Status WriteFile(const std::string& path, std::string_view bytes) {
   if (path == "-") return WriteAll(STDOUT_FILENO, "standard output", bytes);
+  struct stat info;
+  const bool exists = stat(path.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) return FileError(path, "cannot create", EISDIR);
+  if (exists && !S_ISREG(info.st_mode)) return WriteInto(path, bytes);
   std::string temporary = Cat(path, ".XXXXXX");
   const int fd = mkstemp(temporary.data());
   if (fd < 0) return FileError(path, "cannot create", errno);

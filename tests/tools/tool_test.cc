@@ -1,4 +1,6 @@
 // The tilert command, driven as a user does.
+#include <unistd.h>
+
 #include <cstring>
 
 #include "gmock/gmock.h"
@@ -241,6 +243,9 @@ TEST_F(ToolTest, BadArgumentsOfARun) {
       {{"--in", "A=" + a, "--in", "A=" + a}, 2, "'A' twice"},
       {{"--in", "A=" + a, "--in", "B=x.csv"}, 2, "neither FILE.npy nor"},
       {{"--in", "A=" + a, "--in", "B"}, 2, "NAME=VALUE"},
+      {{"--random", "--dim", "N=3", "--out", "C=" + Path("c.csv")}, 2, "neither FILE.npy nor"},
+      {{"--random", "--dim", "N=3", "--tolerance", "nan"}, 2, "a number of at least 0"},
+      {{"--random", "--dim", "N=3", "--tolerance", "-1"}, 2, "a number of at least 0"},
       {{"--random"}, 2, "--dim NAME=N"},
       {{"--random", "--dim", "Q=3"}, 2, "has no dim 'Q'"},
       {{"--random", "--dim", "N=-1"}, 2, "negative"},
@@ -263,6 +268,37 @@ TEST_F(ToolTest, BadArgumentsOfARun) {
   const ToolResult unwritable = Tilert({"run", bundle, "--in", "A=" + a, "--in", "B=" + a, "--out", "C=/nonexistent/c.npy"});
   EXPECT_EQ(unwritable.exit_code, 1);
   EXPECT_THAT(unwritable.err, HasSubstr("/nonexistent/c.npy: cannot create"));
+}
+
+TEST_F(ToolTest, ScalarsMustFitTheirType) {
+  WriteText(Path("copies.py"),
+            "import tilelang.language as T\n"
+            "@T.prim_func\n"
+            "def copies(A: T.Tensor((4,), \"int32\"), B: T.Tensor((4,), \"int32\"), n: T.int32, u: T.uint8):\n"
+            "    with T.Kernel(n, u, threads=32) as (bx, by):\n"
+            "        T.copy(A, B)\n");
+  const auto run = [&](const char* n, const char* u) {
+    return Tilert({"run", Path("copies.py"), "--random", "--scalar", std::string("n=") + n, "--scalar", std::string("u=") + u});
+  };
+  EXPECT_EQ(run("3", "255").exit_code, 0);
+  const std::pair<const char*, const char*> calls[] = {{"4294967297", "1"}, {"1", "256"}, {"1", "-1"}, {"2147483648", "1"}};
+  for (const auto& [n, u] : calls) {
+    const ToolResult result = run(n, u);
+    EXPECT_EQ(result.exit_code, 2) << n << " " << u;
+    EXPECT_THAT(result.err, HasSubstr("does not fit"));
+  }
+}
+
+// What is no regular file is written into, not replaced.
+TEST_F(ToolTest, OutputsMayBeDevices) {
+  const std::string link = Path("full");  // a name that may be replaced, if need be, in place of the device
+  ASSERT_EQ(symlink("/dev/full", link.c_str()), 0);
+  const ToolResult result = Tilert({"compile", Source("add.py"), "-o", link});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(IsOneMessage(), HasSubstr("cannot write: No space left on device")));
+  EXPECT_THAT(FilesIn(TestFolder()), ElementsAre("full"));
+  EXPECT_EQ(Tilert({"compile", Source("add.py"), "-o", TestFolder()}).exit_code, 1);
+  EXPECT_EQ(Tilert({"--version"}).out.substr(0, 7), "tilert ");
 }
 
 TEST_F(ToolTest, EmitAndLayout) {
