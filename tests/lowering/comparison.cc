@@ -92,7 +92,8 @@ void Comparison::ExpectAllSynchronisationNeeded(const std::vector<Args>& shapes)
     const auto simulate = [&, &arg_class = arg_class](const std::vector<kir::Kernel>& changed, const Args& args) {
       Args run = args;
       if (!Fits(program_, arg_class, run.tensors())) return absl::OkStatus();
-      return SimulateAll(program_, changed, run.tensors(), run.scalars, {.seed = ++seed_, .interleavings = 1});
+      // One block: it meets all tiles, and itself again in every slot.
+      return SimulateAll(program_, changed, run.tensors(), run.scalars, {.seed = ++seed_, .interleavings = 1, .blocks = 1});
     };
     for (const Args& args : shapes) {
       const absl::Status sound = simulate(kernels, args);

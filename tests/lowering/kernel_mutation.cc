@@ -1,33 +1,86 @@
 #include "kernel_mutation.h"
 
-#include <functional>
-
 namespace tilert {
 namespace {
 
-enum class Kind : uint8_t { kRemoveBarrier, kRemoveWait, kWeakenWait };
+// Changes a statement for the worse; false: it is none of those that this mutation is about. `in_loop`: it runs many times.
+using Damage = bool (*)(kir::Stmt& stmt, bool in_loop);
 
-bool Matches(const kir::Stmt& stmt, Kind kind, bool in_loop) {
-  if (kind == Kind::kRemoveBarrier) return std::holds_alternative<kir::BarSync>(stmt.op);
-  return std::holds_alternative<kir::CpAsyncWait>(stmt.op) && (in_loop || kind == Kind::kRemoveWait);
+template <typename Op>
+bool Removes(kir::Stmt& stmt, bool) {
+  return std::holds_alternative<Op>(stmt.op);
+}
+template <typename Op>
+bool Weakens(kir::Stmt& stmt, bool in_loop) {
+  auto* wait = std::get_if<Op>(&stmt.op);
+  if (wait == nullptr || !in_loop) return false;
+  ++wait->pending;
+  wait->retires.clear();
+  return true;
+}
+bool ReleasesEarly(kir::Stmt& stmt, bool) {
+  auto* release = std::get_if<kir::Release>(&stmt.op);
+  if (release == nullptr || release->behind == 0) return false;
+  --release->behind;
+  return true;
+}
+template <int64_t bytes>
+bool Miscounts(kir::Stmt& stmt, bool) {
+  auto* expect = std::get_if<kir::ExpectTx>(&stmt.op);
+  if (expect != nullptr) expect->bytes += bytes;
+  return expect != nullptr;
+}
+
+struct Mutation {
+  const char* what;
+  Damage damage;
+  enum { kChange, kRemove, kRepeat } how;
+};
+constexpr Mutation kMutations[] = {
+    {"without BarSync ", Removes<kir::BarSync>, Mutation::kRemove},
+    {"without CpAsyncWait ", Removes<kir::CpAsyncWait>, Mutation::kRemove},
+    {"with a weaker CpAsyncWait ", Weakens<kir::CpAsyncWait>, Mutation::kChange},
+    {"without WgmmaFence ", Removes<kir::WgmmaFence>, Mutation::kRemove},
+    {"without WgmmaCommit ", Removes<kir::WgmmaCommit>, Mutation::kRemove},
+    {"without WgmmaWait ", Removes<kir::WgmmaWait>, Mutation::kRemove},
+    {"with a weaker WgmmaWait ", Weakens<kir::WgmmaWait>, Mutation::kChange},
+    {"without ProxyFence ", Removes<kir::ProxyFence>, Mutation::kRemove},
+    {"without StoreCommit ", Removes<kir::StoreCommit>, Mutation::kRemove},
+    {"without StoreWait ", Removes<kir::StoreWait>, Mutation::kRemove},
+    {"with a weaker StoreWait ", Weakens<kir::StoreWait>, Mutation::kChange},
+    {"without Acquire ", Removes<kir::Acquire>, Mutation::kRemove},
+    {"without ExpectTx ", Removes<kir::ExpectTx>, Mutation::kRemove},
+    {"with too few bytes in ExpectTx ", Miscounts<-16>, Mutation::kChange},
+    {"with too many bytes in ExpectTx ", Miscounts<16>, Mutation::kChange},
+    {"without Release ", Removes<kir::Release>, Mutation::kRemove},
+    {"with an early Release ", ReleasesEarly, Mutation::kChange},
+    {"without Advance ", Removes<kir::Advance>, Mutation::kRemove},
+    {"with twice the Advance ", Removes<kir::Advance>, Mutation::kRepeat},
+    {"without OrderWait ", Removes<kir::OrderWait>, Mutation::kRemove},
+    {"without OrderPass ", Removes<kir::OrderPass>, Mutation::kRemove},
+};
+
+bool IsLoop(const kir::Stmt& stmt) {
+  return std::holds_alternative<kir::For>(stmt.op) || std::holds_alternative<kir::While>(stmt.op) || std::holds_alternative<kir::ForTiles>(stmt.op);
 }
 
 // Mutates match number `n` (counted down through the text); true when it was there.
-bool Mutate(kir::Block& block, Kind kind, int& n, bool in_loop = false) {
+bool Mutate(kir::Block& block, const Mutation& mutation, int& n, bool in_loop = false) {
   for (size_t i = 0; i < block.size(); ++i) {
-    if (Matches(block[i], kind, in_loop) && n-- == 0) {
-      if (kind == Kind::kWeakenWait) {
-        auto& wait = std::get<kir::CpAsyncWait>(block[i].op);
-        ++wait.pending;
-        wait.retires.clear();
+    kir::Stmt changed = block[i];
+    if (mutation.damage(changed, in_loop) && n-- == 0) {
+      const auto at = block.begin() + static_cast<std::ptrdiff_t>(i);
+      if (mutation.how == Mutation::kRemove) {
+        block.erase(at);
+      } else if (mutation.how == Mutation::kRepeat) {
+        block.insert(at, std::move(changed));
       } else {
-        block.erase(block.begin() + static_cast<std::ptrdiff_t>(i));
+        *at = std::move(changed);
       }
       return true;
     }
-    const bool loop = std::holds_alternative<kir::For>(block[i].op) || std::holds_alternative<kir::While>(block[i].op);
     for (kir::Block* child : kir::ChildBlocks(block[i])) {
-      if (Mutate(*child, kind, n, in_loop || loop)) return true;
+      if (Mutate(*child, mutation, n, in_loop || IsLoop(block[i]))) return true;
     }
   }
   return false;
@@ -36,15 +89,12 @@ bool Mutate(kir::Block& block, Kind kind, int& n, bool in_loop = false) {
 }  // namespace
 
 std::vector<Mutant> SynchronisationMutants(const kir::Kernel& kernel) {
-  static constexpr std::pair<Kind, const char*> kKinds[] = {{Kind::kRemoveBarrier, "without BarSync "},
-                                                            {Kind::kRemoveWait, "without CpAsyncWait "},
-                                                            {Kind::kWeakenWait, "with a weaker CpAsyncWait "}};
   std::vector<Mutant> mutants;
-  for (const auto& [kind, what] : kKinds) {
+  for (const Mutation& mutation : kMutations) {
     for (int n = 0;; ++n) {
-      Mutant mutant{what + std::to_string(n), kernel};
+      Mutant mutant{mutation.what + std::to_string(n), kernel};
       int countdown = n;
-      if (!Mutate(mutant.kernel.body, kind, countdown)) break;
+      if (!Mutate(mutant.kernel.body, mutation, countdown)) break;
       mutants.push_back(std::move(mutant));
     }
   }
