@@ -86,9 +86,15 @@ void PlanBuilder::Retire(size_t count) {
   if (count == 0) return;
   kir::WgmmaWait wait{static_cast<int>(open_.size() - count), {}};
   const auto end = open_.begin() + static_cast<std::ptrdiff_t>(count);
+  const auto retire = [&](BufferId id) {  // unless a later group uses it too
+    const bool used = std::any_of(end, open_.end(), [id](const OpenGroup& later) {
+      return later.acc == id || std::count(later.reads.begin(), later.reads.end(), id) > 0;
+    });
+    if (!used) wait.retires.push_back({id, k_.buffers[id].space == kir::Space::kShared ? Int(0) : Expr{}});
+  };
   for (auto group = open_.begin(); group != end; ++group) {
-    wait.retires.push_back({group->acc, {}});
-    for (BufferId id : group->reads) wait.retires.push_back({id, k_.buffers[id].space == kir::Space::kShared ? Int(0) : Expr{}});
+    retire(group->acc);
+    for (BufferId id : group->reads) retire(id);
   }
   Emit(std::move(wait));
   for (auto group = open_.begin(); group != end; ++group) {
