@@ -10,6 +10,19 @@ install(
   NAMESPACE tilert::
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/tilert")
 
+# The frontend needs the abseil that it was built with: one from find_package, not one of our own build tree.
+if(NOT TILERT_ABSEIL_SOURCE_DIR)
+  install(TARGETS tilert_frontend EXPORT tilertFrontendTargets)
+  install(
+    EXPORT tilertFrontendTargets
+    NAMESPACE tilert::
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/tilert")
+  foreach(header IN LISTS frontend_headers)
+    get_filename_component(folder "${header}" DIRECTORY)
+    install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tilert-frontend/${folder}")
+  endforeach()
+endif()
+
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/tilertConfig.cmake.in" "${PROJECT_BINARY_DIR}/tilertConfig.cmake"
   INSTALL_DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/tilert")
