@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "ir/status_util.h"
 #include "lowering/emit_context.h"
@@ -16,6 +17,26 @@ namespace {
 constexpr std::string_view kPreludeOrder[] = {"base.cuh",   "ptx.cuh",  "types.cuh",  "fp8.cuh",  "convert.cuh",
                                               "memory.cuh", "math.cuh", "atomic.cuh", "grid.cuh", "debug.cuh"};
 
+// What only kernels with such statements get.
+struct OptionalPart {
+  std::string_view name;
+  bool (*needs)(const kir::StmtOp& op);
+};
+template <typename... Ops>
+bool IsAny(const kir::StmtOp& op) {
+  return (std::holds_alternative<Ops>(op) || ...);
+}
+constexpr OptionalPart kOptionalParts[] = {
+    {"roles.cuh", IsAny<kir::Roles>},
+    {"tma.cuh", IsAny<kir::TmaLoad, kir::TmaStore, kir::StoreWait>},
+    {"wgmma.cuh", IsAny<kir::Wgmma, kir::WgmmaWait>},
+    {"staging.cuh",
+     [](const kir::StmtOp& op) {
+       const kir::Copy* copy = std::get_if<kir::Copy>(&op);
+       return IsAny<kir::ProxyFence>(op) || (copy != nullptr && copy->method == kir::CopyMethod::kStmatrix);
+     }},
+};
+
 std::string_view PreludePart(std::string_view name) {
   for (const EmbeddedFile& file : kPreludeFiles) {
     if (file.name == name) return file.text;
@@ -27,6 +48,31 @@ std::vector<std::string_view> PreludeParts() {
   std::vector<std::string_view> parts;
   for (std::string_view name : kPreludeOrder) parts.push_back(PreludePart(name));
   return parts;
+}
+// Every name that the prelude or its optional parts may declare.
+std::vector<std::string_view> AllPreludeParts() {
+  std::vector<std::string_view> parts = PreludeParts();
+  for (const OptionalPart& part : kOptionalParts) parts.push_back(PreludePart(part.name));
+  return parts;
+}
+
+bool AnyStmt(const kir::Block& block, bool (*is)(const kir::StmtOp& op)) {
+  return std::any_of(block.begin(), block.end(), [is](const kir::Stmt& stmt) {
+    const std::vector<const kir::Block*> children = kir::ChildBlocks(stmt);
+    return is(stmt.op) || std::any_of(children.begin(), children.end(), [is](const kir::Block* child) { return AnyStmt(*child, is); });
+  });
+}
+
+// The optional parts the kernel needs, each guarded against a second kernel of the same source.
+std::string OptionalPrelude(const kir::Kernel& kernel) {
+  std::string text;
+  for (const OptionalPart& part : kOptionalParts) {
+    if (!AnyStmt(kernel.body, part.needs)) continue;
+    std::string guard = Cat("PRELUDE_", part.name.substr(0, part.name.find('.')));
+    for (char& c : guard) c = absl::ascii_toupper(static_cast<unsigned char>(c));
+    text += Cat("#ifndef ", guard, "\n#define ", guard, "\n", PreludePart(part.name), "#endif\n");
+  }
+  return text + WgmmaFunctions(kernel);
 }
 
 std::string Parameter(const EmitContext& c, const kir::Buffer& buffer, const std::string& name) {
@@ -42,43 +88,10 @@ std::string Signature(const EmitContext& c) {
   for (size_t i = 0; i < c.kernel.buffers.size(); ++i) {
     if (c.kernel.buffers[i].space == kir::Space::kGlobal) add(Parameter(c, c.kernel.buffers[i], c.buffers[i]));
   }
+  for (const std::string& map : c.maps) add(Cat("const __grid_constant__ TensorMap ", map));
   for (const std::string& dim : c.dims) add(Cat(c.kernel.index32 ? "int " : "i64 ", dim));
   for (size_t i = 0; i < c.scalars.size(); ++i) add(Cat(MemoryType(c.kernel.scalars[i].dtype), " ", c.scalars[i]));
   return text;
-}
-
-// Block variables from the flattened block number, the first grid dimension fastest.
-void EmitBlockVars(EmitContext& c) {
-  const kir::Kernel& k = c.kernel;
-  std::vector<std::string> names;
-  for (size_t d = 0; d < k.block_vars.size(); ++d) {
-    VarText& var = c.vars[k.block_vars[d]];
-    names.push_back(c.names.Fresh(k.vars[k.block_vars[d]].name));
-    var.name = names.back();
-    const int64_t last = std::min<int64_t>(c.ranges.Of(k.grid[d]).hi, INT32_MAX) - 1;
-    c.ranges.Bind(k.block_vars[d], {0, std::max<int64_t>(last, 0), 1}, k.grid[d]);
-  }
-  if (names.size() == 1) return c.out.Optional(names[0], Cat("const int ", names[0], " = blockIdx.x;"));
-  const auto extent = [&c, &k](size_t d) { return Cat("(u32)", EmitInt(c, k.grid[d]).In(CText::kUnary)); };
-  std::string rest = "blockIdx.x";
-  if (k.raster_panel > 0) {
-    const std::string plane = c.names.Fresh("plane");
-    c.out.Line(Cat("const u32 ", plane, " = ", extent(0), " * ", extent(1), ";"));
-    c.out.Line(Cat("int ", names[0], ", ", names[1], ";"));
-    const size_t across = k.raster_column ? 1 : 0, along = 1 - across;
-    c.out.Line(Cat("raster(blockIdx.x % ", plane, ", ", extent(across), ", ", extent(along), ", ", k.raster_panel, ", ",
-                   names[across], ", ", names[along], ");"));
-    if (names.size() == 3) c.out.Optional(names[2], Cat("const int ", names[2], " = blockIdx.x / ", plane, ";"));
-    return;
-  }
-  for (size_t d = 0; d < names.size(); ++d) {
-    const bool last = d + 1 == names.size();
-    c.out.Optional(names[d], Cat("const int ", names[d], " = ", rest, last ? "" : Cat(" % ", extent(d)), ";"));
-    if (last) break;
-    const std::string next = c.names.Fresh("block");
-    c.out.Optional(next, Cat("const u32 ", next, " = ", rest, " / ", extent(d), ";"));
-    rest = next;
-  }
 }
 
 void EmitHeader(EmitContext& c) {
@@ -93,10 +106,46 @@ void EmitHeader(EmitContext& c) {
 
 }  // namespace
 
+// Block variables from the flattened block number, the first grid dimension fastest.
+void EmitBlockVars(EmitContext& c, const std::string& block) {
+  const kir::Kernel& k = c.kernel;
+  std::vector<std::string> names;
+  for (size_t d = 0; d < k.block_vars.size(); ++d) {
+    VarText& var = c.vars[k.block_vars[d]];
+    names.push_back(c.names.Fresh(k.vars[k.block_vars[d]].name));
+    var.name = names.back();
+    const int64_t last = std::min<int64_t>(c.ranges.Of(k.grid[d]).hi, INT32_MAX) - 1;
+    c.ranges.Bind(k.block_vars[d], {0, std::max<int64_t>(last, 0), 1}, k.grid[d]);
+  }
+  if (names.size() == 1) return c.out.Optional(names[0], Cat("const int ", names[0], " = ", block, ";"));
+  const auto extent = [&c, &k](size_t d) { return Cat("(u32)", EmitInt(c, k.grid[d]).In(CText::kUnary)); };
+  std::string rest = block;
+  if (k.raster_panel > 0) {
+    const std::string plane = c.names.Fresh("plane");
+    c.out.Line(Cat("const u32 ", plane, " = ", extent(0), " * ", extent(1), ";"));
+    c.out.Line(Cat("int ", names[0], ", ", names[1], ";"));
+    const size_t across = k.raster_column ? 1 : 0, along = 1 - across;
+    c.out.Line(Cat("raster(", block, " % ", plane, ", ", extent(across), ", ", extent(along), ", ", k.raster_panel, ", ",
+                   names[across], ", ", names[along], ");"));
+    if (names.size() == 3) c.out.Optional(names[2], Cat("const int ", names[2], " = ", block, " / ", plane, ";"));
+    return;
+  }
+  for (size_t d = 0; d < names.size(); ++d) {
+    const bool last = d + 1 == names.size();
+    c.out.Optional(names[d], Cat("const int ", names[d], " = ", rest, last ? "" : Cat(" % ", extent(d)), ";"));
+    if (last) break;
+    const std::string next = c.names.Fresh("block");
+    c.out.Optional(next, Cat("const u32 ", next, " = ", rest, " / ", extent(d), ";"));
+    rest = next;
+  }
+}
+
 EmitContext::EmitContext(const kir::Kernel& kernel, const Target& target)
-    : kernel(kernel), target(target), names(PreludeParts()), ranges(kernel), vars(kernel.vars.size()) {
-  for (std::string_view own : {"lane", "warp", "smem", "smem_base"}) names.Fresh(own);
+    : kernel(kernel), target(target), names(AllPreludeParts()), ranges(kernel), vars(kernel.vars.size()), accumulators(WgmmaAccumulators(kernel)) {
+  for (std::string_view own : {"lane", "warp", "block_warp", "leader", "smem", "smem_base"}) names.Fresh(own);
+  for (const std::string& function : WgmmaNames(kernel)) names.Fresh(function);
   for (const kir::Buffer& buffer : kernel.buffers) buffers.push_back(names.Fresh(buffer.name));
+  for (const kir::TensorMap& map : kernel.tensor_maps) maps.push_back(names.Fresh(Cat(kernel.buffers[map.buffer].name, "_map")));
   for (const std::string& dim : kernel.dims) dims.push_back(names.Fresh(dim));
   for (const ScalarParam& scalar : kernel.scalars) scalars.push_back(names.Fresh(scalar.name));
 }
@@ -128,15 +177,23 @@ absl::StatusOr<std::string> EmitKernel(const kir::Kernel& kernel, const Target& 
   EmitHeader(c);
   c.out.Indent();
   c.names.Open();
-  if (kernel.shared_bytes > 0) c.out.Line("extern __shared__ __align__(128) u8 smem[];");
+  // Swizzled tiles of TMA and wgmma are aligned to their pattern.
+  const bool has_patterns = !kernel.tensor_maps.empty() || !WgmmaNames(kernel).empty();
+  if (kernel.shared_bytes > 0) c.out.Line(Cat("extern __shared__ __align__(", has_patterns ? 1024 : 128, ") u8 smem[];"));
   c.out.Optional("smem_base", "const u32 smem_base = shared_address(smem);");
   c.out.Optional("lane", "const int lane = threadIdx.x & 31;");
-  c.out.Optional("warp", "const int warp = threadIdx.x >> 5;");
-  EmitBlockVars(c);
+  if (AnyStmt(kernel.body, IsAny<kir::Roles>)) {
+    // Through a shuffle it is the same in all lanes for the compiler to see.
+    c.out.Line("const int block_warp = __shfl_sync(0xffffffffu, threadIdx.x >> 5, 0);");
+  } else {
+    c.out.Optional("warp", "const int warp = threadIdx.x >> 5;");
+  }
+  EmitRingSetup(c);
+  if (!kir::IsPersistent(kernel)) EmitBlockVars(c, "blockIdx.x");
   EmitBlock(c, kernel.body);
   c.Close();
   if (!c.status.ok()) return c.status;
-  return c.out.Take();
+  return OptionalPrelude(kernel) + c.out.Take();
 }
 
 std::string Prelude(const Target&) {

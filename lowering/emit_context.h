@@ -27,6 +27,20 @@ struct VarText {
   bool has_coordinate = false;
 };
 
+// A ring as the emitted code spells it: addresses of its first barriers, and the position of the role.
+struct RingText {
+  std::string full, empty, slot, phase;
+};
+
+// The role that is being emitted; outside roles, the whole block.
+struct RoleText {
+  const kir::Role* role = nullptr;
+  std::string instance = "0";  // number of this instance
+  std::string writer = "threadIdx.x == 0";  // condition of the thread that writes for all; empty: there is only one
+  int barrier = 0;             // named barrier of instance 0, the next ones of the others; 0: __syncthreads
+  int order = 0;               // named barrier on which instance 0 waits for the order token
+};
+
 struct EmitContext {
   EmitContext(const kir::Kernel& kernel, const Target& target);
 
@@ -37,6 +51,10 @@ struct EmitContext {
   Ranges ranges;
   std::vector<std::string> buffers, dims, scalars;
   std::vector<VarText> vars;
+  std::vector<std::string> maps;
+  std::vector<RingText> rings;
+  RoleText role;
+  std::vector<bool> accumulators;  // per buffer: of a wgmma
   bool in_elementwise = false;
   bool narrow = false;       // what is being emitted fits an int by kernel.index32 although its range does not show it
   std::string replica_zero;  // in an Elementwise: condition for memory writes; empty: always true
@@ -85,8 +103,37 @@ void Emit(EmitContext& c, const kir::Atomic& atomic);      // emit_stmt.cc
 void Emit(EmitContext& c, const kir::Elementwise& loop);   // emit_tile.cc
 void Emit(EmitContext& c, const kir::LaneReduce& reduce);  // emit_tile.cc
 void Emit(EmitContext& c, const kir::Copy& copy);          // emit_copy.cc
-void EmitLdmatrix(EmitContext& c, const kir::Copy& copy);  // emit_mma.cc
+void EmitMatrices(EmitContext& c, const kir::Copy& copy);  // emit_matrix.cc: ldmatrix, stmatrix
 void Emit(EmitContext& c, const kir::Mma& mma);            // emit_mma.cc
+void Emit(EmitContext& c, const kir::Wgmma& wgmma);        // emit_wgmma.cc
+void Emit(EmitContext& c, const kir::WgmmaWait& wait);     // emit_wgmma.cc
+void Emit(EmitContext& c, const kir::Roles& roles);        // emit_roles.cc
+void Emit(EmitContext& c, const kir::ForTiles& loop);      // emit_roles.cc
+void Emit(EmitContext& c, const kir::BarSync&);            // emit_roles.cc
+void Emit(EmitContext& c, const kir::OrderWait&);          // emit_roles.cc
+void Emit(EmitContext& c, const kir::OrderPass&);          // emit_roles.cc
+void Emit(EmitContext& c, const kir::Acquire& s);          // emit_ring.cc
+void Emit(EmitContext& c, const kir::ExpectTx& s);         // emit_ring.cc
+void Emit(EmitContext& c, const kir::Release& s);          // emit_ring.cc
+void Emit(EmitContext& c, const kir::Advance& s);          // emit_ring.cc
+void Emit(EmitContext& c, const kir::TmaLoad& s);          // emit_ring.cc
+void Emit(EmitContext& c, const kir::TmaStore& s);         // emit_ring.cc
+void Emit(EmitContext& c, const kir::StoreWait& s);        // emit_ring.cc
+// What the kernel has once: addresses of barriers, their initialisation.
+void EmitRingSetup(EmitContext& c);  // emit_ring.cc
+// Names and zeroed positions of all rings, in the scope of a role.
+void EmitRingPositions(EmitContext& c);  // emit_ring.cc
+// Binds block_vars from the number of the block, a C expression.
+void EmitBlockVars(EmitContext& c, const std::string& block);  // emit.cc
+// True for what one thread does for its role: TMA and the counting of its bytes.
+bool IsOneThreads(const kir::StmtOp& op);  // emit_ring.cc
+
+// ---- instructions written out for a kernel (emit_wgmma.cc)
+// Names of the functions, and their definitions, each guarded against a second kernel of the same source.
+std::vector<std::string> WgmmaNames(const kir::Kernel& kernel);
+std::vector<bool> WgmmaAccumulators(const kir::Kernel& kernel);  // per buffer
+std::string WgmmaFunctions(const kir::Kernel& kernel);
+
 // What a statement does, for its comment.
 std::string Describe(const EmitContext& c, const kir::StmtOp& op);  // emit_stmt.cc
 

@@ -444,7 +444,8 @@ class Copier {
 }  // namespace
 
 void Emit(EmitContext& c, const kir::Copy& copy) {
-  if (copy.method == kir::CopyMethod::kLdmatrix || copy.method == kir::CopyMethod::kLdmatrixTrans) return EmitLdmatrix(c, copy);
+  if (copy.method == kir::CopyMethod::kLdmatrix || copy.method == kir::CopyMethod::kLdmatrixTrans || copy.method == kir::CopyMethod::kStmatrix)
+    return EmitMatrices(c, copy);
   Copier(c, copy).Emit();
 }
 

@@ -15,6 +15,7 @@ std::string_view MethodName(kir::CopyMethod method) {
     case kir::CopyMethod::kCpAsync: return ", cp.async";
     case kir::CopyMethod::kLdmatrix: return ", ldmatrix";
     case kir::CopyMethod::kLdmatrixTrans: return ", ldmatrix.trans";
+    case kir::CopyMethod::kStmatrix: return ", stmatrix";
     case kir::CopyMethod::kRegister: return ", in registers";
   }
   return "";
@@ -119,10 +120,13 @@ void Emit(EmitContext& c, const kir::Let& s) {
 
 void Emit(EmitContext& c, const kir::CpAsyncCommit&) { c.out.Line("cp_async_commit();"); }
 void Emit(EmitContext& c, const kir::CpAsyncWait& s) { c.out.Line(Cat("cp_async_wait<", s.pending, ">();")); }
-void Emit(EmitContext& c, const kir::BarSync&) { c.out.Line("__syncthreads();"); }
+void Emit(EmitContext& c, const kir::WgmmaFence&) { c.out.Line("wgmma_fence();"); }
+void Emit(EmitContext& c, const kir::WgmmaCommit&) { c.out.Line("wgmma_commit();"); }
+void Emit(EmitContext& c, const kir::StoreCommit&) { c.out.Line("tma_commit();"); }
+void Emit(EmitContext& c, const kir::ProxyFence&) { c.out.Line("fence_async_proxy();"); }
 
-// The condition under which this thread writes memory: replica 0, which outside Elementwise is the block's first thread.
-std::string WriterCondition(const EmitContext& c) { return c.in_elementwise ? c.replica_zero : "threadIdx.x == 0"; }
+// The condition under which this thread writes memory: replica 0, which outside Elementwise is the role's first thread.
+std::string WriterCondition(const EmitContext& c) { return c.in_elementwise ? c.replica_zero : c.role.writer; }
 
 std::string WithGuard(const std::string& a, const CText& b, std::string statement) {
   std::string guard = a;
@@ -206,7 +210,7 @@ void EmitOne(EmitContext& c, const kir::Stmt& stmt) {
     c.out.Line(CommentText(Cat("// ", where, where.empty() || what.empty() ? "" : ": ", what)));
     c.last_location = where;
   }
-  std::visit([&c](const auto& op) { if constexpr (requires { Emit(c, op); }) Emit(c, op); }, stmt.op);
+  std::visit([&c](const auto& op) { Emit(c, op); }, stmt.op);
 }
 
 }  // namespace
@@ -222,7 +226,9 @@ CText ConvertedValue(EmitContext& c, Expr value, DType to) {
 void Emit(EmitContext& c, const kir::Store& s) {
   const kir::Buffer& buffer = c.buffer(s.buffer);
   const std::string& name = c.buffers[s.buffer];
-  const CText value = ConvertedValue(c, s.value, buffer.dtype);
+  CText value = ConvertedValue(c, s.value, buffer.dtype);
+  const ExprOp op = c.node(s.value).op;
+  if (c.accumulators[s.buffer] && (op == ExprOp::kFloatImm || op == ExprOp::kIntImm)) value = {Cat("opaque(", value.text, ")")};
   if (buffer.space != kir::Space::kRegister) {
     const MemoryPlace place = PlaceOf(c, s.buffer, s.indices);
     const std::string write = PerWord(buffer.dtype) > 1 ? Cat("put(", place.element.text, ", ", value.text, ");")
@@ -264,7 +270,16 @@ void Emit(EmitContext& c, const kir::Atomic& s) {
 }
 
 void EmitBlock(EmitContext& c, const kir::Block& block) {
-  for (const kir::Stmt& stmt : block) EmitOne(c, stmt);
+  for (size_t i = 0; i < block.size();) {
+    if (c.role.writer.empty() || !IsOneThreads(block[i].op)) {
+      EmitOne(c, block[i++]);
+      continue;
+    }
+    // One thread issues for all; what it does in a row goes into one branch.
+    c.Open(Cat("if (", c.role.writer, ") {"));
+    for (; i < block.size() && IsOneThreads(block[i].op); ++i) EmitOne(c, block[i]);
+    c.Close();
+  }
 }
 
 std::string Describe(const EmitContext& c, const kir::StmtOp& op) {
@@ -297,6 +312,14 @@ std::string Describe(const EmitContext& c, const kir::StmtOp& op) {
                         [](const kir::BarSync&) { return std::string(); },
                         [](const kir::Print&) { return std::string(); },
                         [](const kir::Assert&) { return std::string(); },
+                        [&](const kir::Wgmma& s) {
+                          return Cat(names[s.acc], " += ", names[s.a.buffer], " * ", names[s.b.buffer], ", wgmma ", s.m, "x", s.n, "x", s.k);
+                        },
+                        [&](const kir::TmaLoad& s) { return Cat(names[c.kernel.tensor_maps[s.map].buffer], " -> ", names[s.dst], ", TMA"); },
+                        [&](const kir::TmaStore& s) {
+                          const std::string_view added = s.op == kir::StoreOp::kAdd ? ", added" : "";
+                          return Cat(names[s.src], " -> ", names[c.kernel.tensor_maps[s.map].buffer], ", TMA", added);
+                        },
                         [](const auto&) { return std::string(); },
                     },
                     op);

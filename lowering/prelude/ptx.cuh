@@ -1,4 +1,4 @@
-// Instructions that C++ has no word for (PTX ISA); nothing else in the prelude is written in PTX.
+// Instructions of all targets that C++ has no word for (PTX ISA); those of sm_90a are in files of their own.
 
 // ---- conversions, rounding to nearest even
 DEV u16 cvt_bf16(float x) { u16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }

@@ -77,7 +77,7 @@ class GemmMaker : HopperMaker {
     const Expr m = Dim("M"), n = Dim("N"), depth = Dim("K");
     k.grid = {CeilDiv(n, g_.bn), CeilDiv(m, g_.bm)};
     k.raster_panel = 16;
-    trips_ = CeilDiv(depth, g_.bk);
+    trips_ = V(Let("trips", CeilDiv(depth, g_.bk)));
     const BufferId a = Global("A", g_.dtype, {m, depth});
     const BufferId b = g_.b_mn_major ? Global("B", g_.dtype, {depth, n}) : Global("B", g_.dtype, {n, depth});
     c_ = Global("C", g_.c_dtype, {m, n}, true);
@@ -210,7 +210,7 @@ class AttentionMaker : HopperMaker {
     k_ring_ = Ring("k", stages, 4, {k_tile_});
     v_ring_ = Ring("v", stages, 4, {v_tile_});
     const kir::MapId q_map = Map(q, q_tile_), k_map = Map(keys, k_tile_), v_map = Map(values, v_tile_);
-    trips_ = Op(ExprOp::kFloorDiv, n, Int(kBlock));
+    trips_ = V(Let("trips", Op(ExprOp::kFloorDiv, n, Int(kBlock))));
 
     kir::Role consumer{.name = "consumer", .warps = 4}, producer{.name = "producer", .warps = 1, .one_thread = true};
     consumer.body = BlockOf([&] { Consumer(); });

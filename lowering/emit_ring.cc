@@ -1,0 +1,132 @@
+// Rings of mbarriers and bulk tensor copies.
+#include "absl/strings/str_join.h"
+#include "ir/status_util.h"
+#include "lowering/emit_place.h"
+
+namespace tilert {
+namespace {
+
+constexpr int kBarrierBytes = 8;
+
+// Address of a barrier of slot `slot` (a C expression).
+std::string BarrierAt(const std::string& first, const std::string& slot) { return Cat(first, " + ", slot, " * ", kBarrierBytes); }
+
+// Address of byte `offset` of a version of a shared tile; texts that are "0" are left out.
+std::string TileAddress(const kir::Buffer& tile, const CText& version, const CText& offset) {
+  const int64_t version_bytes = (tile.shared.bytes() + 127) / 128 * 128;
+  return CSum({{"smem_base"}, CNumber(tile.offset), CScaled(version, version_bytes), offset}).text;
+}
+
+// Issues one copy a panel of the tile: `call(address, coordinates)` gives the statement.
+template <typename Call>
+void ForPanels(EmitContext& c, const kir::Buffer& tile, const CText& version, const std::vector<Expr>& coords, Call call) {
+  const SharedLayout& shared = tile.shared;
+  const int64_t panels = shared.extents.back() * shared.element_bytes / shared.panel, width = shared.panel / shared.element_bytes;
+  CText panel{"0"};
+  if (panels > 1) {
+    panel = {c.names.Fresh("p")};
+    c.OpenUnrolled(panel.text, 0, panels);
+  }
+  std::vector<std::string> at;  // the innermost first
+  for (size_t d = coords.size(); d-- > 0;) {
+    const CText coordinate = EmitInt(c, coords[d]);
+    at.push_back(d + 1 == coords.size() ? CSum({coordinate, CScaled(panel, width)}).text : coordinate.text);
+  }
+  c.out.Line(call(TileAddress(tile, version, CScaled(panel, shared.rows() * shared.pitch)), absl::StrJoin(at, ", ")));
+  if (panels > 1) c.Close();
+}
+
+}  // namespace
+
+bool IsOneThreads(const kir::StmtOp& op) {
+  return std::holds_alternative<kir::ExpectTx>(op) || std::holds_alternative<kir::TmaLoad>(op) || std::holds_alternative<kir::TmaStore>(op) ||
+         std::holds_alternative<kir::StoreCommit>(op) || std::holds_alternative<kir::StoreWait>(op);
+}
+
+void EmitRingSetup(EmitContext& c) {
+  if (c.kernel.rings.empty() && c.maps.empty()) return;
+  for (const kir::Ring& ring : c.kernel.rings) {
+    RingText text;
+    text.full = c.names.Fresh(Cat(ring.name, "_full"));
+    text.empty = c.names.Fresh(Cat(ring.name, "_empty"));
+    c.out.Line(Cat("const u32 ", text.full, " = smem_base + ", ring.offset, ", ", text.empty, " = ", text.full, " + ", ring.slots * kBarrierBytes, ";"));
+    c.rings.push_back(text);
+  }
+  c.Open("if (threadIdx.x == 0) {");
+  for (const std::string& map : c.maps) c.out.Line(Cat("prefetch(", map, ");"));
+  for (size_t r = 0; r < c.rings.size(); ++r) {
+    const kir::Ring& ring = c.kernel.rings[r];
+    const std::string i = c.names.Fresh("i");
+    c.OpenUnrolled(i, 0, ring.slots);
+    c.out.Line(Cat("mbarrier_init(", BarrierAt(c.rings[r].full, i), ", 1);"));
+    c.out.Line(Cat("mbarrier_init(", BarrierAt(c.rings[r].empty, i), ", ", ring.consumers, ");"));
+    c.Close();
+  }
+  if (!c.rings.empty()) c.out.Line("mbarrier_init_fence();");
+  c.Close();
+  if (!c.rings.empty()) c.out.Line("__syncthreads();");
+}
+
+void EmitRingPositions(EmitContext& c) {
+  for (size_t r = 0; r < c.rings.size(); ++r) {
+    const kir::Ring& ring = c.kernel.rings[r];
+    c.rings[r].slot = c.names.Fresh(Cat(ring.name, "_slot"));
+    c.rings[r].phase = c.names.Fresh(Cat(ring.name, "_phase"));
+    c.out.Optional(c.rings[r].slot, Cat("int ", c.rings[r].slot, " = 0;"));
+    c.out.Optional(c.rings[r].phase, Cat("u32 ", c.rings[r].phase, " = 0;"));
+    VarText& var = c.vars[ring.slot];
+    var.name = c.rings[r].slot;
+    var.wide = var.fixed = var.thread = var.has_coordinate = false;
+    c.ranges.Bind(ring.slot, {0, ring.slots - 1, 1});
+  }
+}
+
+void Emit(EmitContext& c, const kir::Acquire& s) {
+  const RingText& ring = c.rings[s.ring];
+  // The filling side is a round ahead: on fresh barriers its waits for the round before pass.
+  c.out.Line(Cat("mbarrier_wait(", BarrierAt(s.fill ? ring.empty : ring.full, ring.slot), ", ", ring.phase, s.fill ? " ^ 1);" : ");"));
+}
+
+void Emit(EmitContext& c, const kir::ExpectTx& s) {
+  c.out.Line(Cat("mbarrier_expect(", BarrierAt(c.rings[s.ring].full, c.rings[s.ring].slot), ", ", s.bytes, ");"));
+}
+
+void Emit(EmitContext& c, const kir::Release& s) {
+  const RingText& ring = c.rings[s.ring];
+  const std::string slot =
+      s.behind == 0 ? ring.slot : Cat("behind<", c.kernel.rings[s.ring].slots, ">(", ring.slot, ", ", s.behind, ")");
+  c.out.Line("__syncwarp();");
+  c.out.Line(Cat("if (lane == 0) mbarrier_arrive(", BarrierAt(ring.empty, slot), ");"));
+}
+
+void Emit(EmitContext& c, const kir::Advance& s) {
+  const RingText& ring = c.rings[s.ring];
+  const int slots = c.kernel.rings[s.ring].slots;
+  int64_t count = 0;
+  if (!c.kernel.exprs.AsInt(s.count, &count)) {
+    c.out.Line(Cat("advance<", slots, ">(", ring.slot, ", ", ring.phase, ", ", EmitInt(c, s.count).text, ");"));
+  } else if (slots == 1) {
+    if (count % 2 == 1) c.out.Line(Cat(ring.phase, " ^= 1;"));
+  } else if (count == 1) {
+    c.out.Line(Cat("if (++", ring.slot, " == ", slots, ") { ", ring.slot, " = 0; ", ring.phase, " ^= 1; }"));
+  } else if (count > 0) {
+    c.out.Line(Cat("advance<", slots, ">(", ring.slot, ", ", ring.phase, ", ", count, ");"));
+  }
+}
+
+void Emit(EmitContext& c, const kir::TmaLoad& s) {
+  const RingText& ring = c.rings[s.ring];
+  ForPanels(c, c.buffer(s.dst), {ring.slot}, s.coords, [&](const std::string& address, const std::string& at) {
+    return Cat("tma_load(", address, ", ", c.maps[s.map], ", ", BarrierAt(ring.full, ring.slot), ", ", at, ");");
+  });
+}
+
+void Emit(EmitContext& c, const kir::TmaStore& s) {
+  ForPanels(c, c.buffer(s.src), EmitInt(c, s.version), s.coords, [&](const std::string& address, const std::string& at) {
+    return Cat(s.op == kir::StoreOp::kAdd ? "tma_add(" : "tma_store(", c.maps[s.map], ", ", address, ", ", at, ");");
+  });
+}
+
+void Emit(EmitContext& c, const kir::StoreWait& s) { c.out.Line(Cat(s.read ? "tma_wait_read<" : "tma_wait<", s.pending, ">();")); }
+
+}  // namespace tilert
