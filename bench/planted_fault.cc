@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string>
 
-#include "bench/gpu_timer.h"
+#include "bench/compare.h"
 #include "ir/specialize.h"
 #include "ir/status_util.h"
 #include "lowering/lowered.h"
@@ -33,11 +33,69 @@ void RemoveChecks(kir::Block& block) {
   }
 }
 
+constexpr char kSync[] = R"(
+extern "C" __global__ void planted(const float* in, float* out) {
+  if (threadIdx.x % 32 < 16) __syncthreads();
+  out[threadIdx.x] = in[threadIdx.x];
+}
+)";
+
+// PTX ISA "cp.async.bulk", "mbarrier". The wait comes after the read instead of before it.
+constexpr char kTma[] = R"(
+__device__ unsigned at(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+extern "C" __global__ void planted(const float* in, float* out) {
+  __shared__ __align__(128) float tile[256];
+  __shared__ unsigned long long full;
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(at(&full)));
+    asm volatile("fence.mbarrier_init.release.cluster;");
+  }
+  tile[threadIdx.x] = 0;
+  asm volatile("fence.proxy.async.shared::cta;");
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 1024;" ::"r"(at(&full)) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 1024, [%2];"
+                 ::"r"(at(tile)), "l"(in), "r"(at(&full)) : "memory");
+  }
+  out[threadIdx.x] = tile[threadIdx.x];
+  unsigned done = 0;
+  while (!done) {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done) : "r"(at(&full)) : "memory");
+  }
+}
+)";
+
+// One block of 256 threads of a kernel `planted(in, out)` over 256 floats each.
+absl::Status RunSource(const tool::Device& device, const std::string& fault, const std::string& source) {
+  const cuda::Driver& driver = device.driver();
+  TILERT_RETURN_IF_ERROR(device.runtime()->nvrtc().status());
+  CompileOptions compile;
+  compile.arch = device.runtime()->target().arch;
+  TILERT_ASSIGN_OR_RETURN(const CompiledCode code, Compile(**device.runtime()->nvrtc(), fault, source, compile));
+  cuda::Module module = nullptr;
+  cuda::Function function = nullptr;
+  TILERT_RETURN_IF_ERROR(driver.ModuleLoadDataEx(&module, code.code.data(), 0u, nullptr, nullptr));
+  TILERT_RETURN_IF_ERROR(driver.ModuleGetFunction(&function, module, "planted"));
+  TILERT_ASSIGN_OR_RETURN(const auto in, RandomOnDevice(driver, DType::kFloat32, 256, 1));
+  TILERT_ASSIGN_OR_RETURN(const auto out, RandomOnDevice(driver, DType::kFloat32, 256, 2));
+  cuda::DevicePtr pointers[] = {in.address(), out.address()};
+  void* params[] = {&pointers[0], &pointers[1]};
+  TILERT_RETURN_IF_ERROR(driver.LaunchKernel(function, 1u, 1u, 1u, 256u, 1u, 1u, 0u, nullptr, params, nullptr));
+  return driver.CtxSynchronize();
+}
+
 absl::Status Run(const std::string& fault) {
   RuntimeOptions options;
-  options.family = "ampere";
+  options.family = fault == "tma" ? "auto" : "ampere";
   TILERT_ASSIGN_OR_RETURN(const auto device, tool::Device::Open(options));
   const cuda::Driver& driver = device->driver();
+  if (fault == "sync") return RunSource(*device, fault, kSync);
+  if (fault == "tma") {
+    if (device->runtime()->device().sm < 90) return absl::UnimplementedError("bulk copies need compute capability 9.0");
+    return RunSource(*device, fault, kTma);
+  }
   TILERT_ASSIGN_OR_RETURN(const auto file, gpu::OpenStd());
   TILERT_ASSIGN_OR_RETURN(const Program open, gpu::FindProgram(*file, "gemm_nt_bf16"));
   TILERT_ASSIGN_OR_RETURN(const Program program, Specialize(open, {}));

@@ -24,14 +24,19 @@ absl::StatusOr<int64_t> Extent(const Program& program, Expr e, const std::map<st
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<tool::BundleFile>> OpenStd() {
+absl::StatusOr<std::string> StdPath() {
   namespace fs = std::filesystem;
-  if (const char* path = std::getenv("TILERT_STD")) return tool::OpenBundle(path);
+  if (const char* path = std::getenv("TILERT_STD")) return path;
   const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
   for (const fs::path& candidate : {folder / "std.tilert", folder.parent_path() / "std.tilert"}) {
-    if (fs::exists(candidate)) return tool::OpenBundle(candidate.string());
+    if (fs::exists(candidate)) return candidate.string();
   }
   return absl::NotFoundError(Cat("std.tilert is neither in ", folder.string(), " nor above it; set TILERT_STD"));
+}
+
+absl::StatusOr<std::unique_ptr<tool::BundleFile>> OpenStd() {
+  TILERT_ASSIGN_OR_RETURN(const std::string path, StdPath());
+  return tool::OpenBundle(path);
 }
 
 absl::StatusOr<Program> FindProgram(const tool::BundleFile& file, const std::string& entry) {

@@ -11,6 +11,7 @@
 
 namespace tilert::gpu {
 
+absl::StatusOr<std::string> StdPath();
 absl::StatusOr<std::unique_ptr<tool::BundleFile>> OpenStd();
 
 // The program `entry` of `file`, verified.

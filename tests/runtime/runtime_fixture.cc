@@ -47,6 +47,7 @@ Program MapProgram() {
   b.Tensor("A", DType::kFloat16, {m, k});
   b.Tensor("B", DType::kFloat16, {k, n}, Access::kIn, {ld, Val(1)});
   b.Tensor("C", DType::kFloat32, {m, n}, Access::kOut);
+  b.Scalar("stride", DType::kInt64, ld);
   b.OpenLaunch("main", {CeilDiv(m, Val(64)), CeilDiv(n, Val(64))}, Val(128));
   b.Close();
   absl::StatusOr<Program> program = b.Build();

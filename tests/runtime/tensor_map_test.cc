@@ -25,6 +25,7 @@ struct MapArgs {
   MapArgs(int64_t m, int64_t n, int64_t k, int64_t ld, uint64_t base = 0x10000000) {
     shapes = {{m, k}, {k, n}, {m, n}};
     strides = {{}, {ld, 1}, {}};
+    scalars = {ScalarArg::Int(ld, DType::kInt64)};
     const DType types[] = {DType::kFloat16, DType::kFloat16, DType::kFloat32};
     for (size_t t = 0; t < 3; ++t) tensors.push_back({reinterpret_cast<void*>(base + (t << 44)), types[t], shapes[t], strides[t]});
   }
@@ -32,10 +33,12 @@ struct MapArgs {
     LaunchRequest request;
     request.stream = stream;
     request.tensors = tensors;
+    request.scalars = scalars;
     return request;
   }
   std::vector<std::vector<int64_t>> shapes, strides;
   std::vector<TensorArg> tensors;
+  std::vector<ScalarArg> scalars;
 };
 
 class TensorMapTest : public RuntimeFixture {
@@ -44,7 +47,7 @@ class TensorMapTest : public RuntimeFixture {
     RuntimeFixture::SetUp();
     fake_->SetDevice(9, 0, 232448);
     fake_->SetMapParameters("fast_main", 3, 3);
-    fake_->SetParameterCount("fast_main", 10);
+    fake_->SetParameterCount("fast_main", 11);
   }
   std::shared_ptr<Kernel> Maps(const std::shared_ptr<Runtime>& runtime, const EditKernel& edit = AddMaps) {
     return MakeKernel(runtime, MapProgram(), "", {}, edit);
@@ -83,10 +86,10 @@ TEST_F(TensorMapTest, TheMapIsTheTensorInnermostDimFirst) {
   EXPECT_EQ(c.address, 0x10000000u + (uint64_t{2} << 44));
   EXPECT_EQ(c.strides[0], 288u);
   EXPECT_EQ(c.swizzle, 0);
-  // Pointers, maps, dims: the other arguments are where they were.
+  // Pointers, maps, scalar, dims: the other arguments are where they were.
   EXPECT_EQ(launch.args[1], 0x10000000u + (uint64_t{1} << 44));
-  EXPECT_EQ(static_cast<uint32_t>(launch.args[6]), 100u);
-  EXPECT_EQ(static_cast<uint32_t>(launch.args[9]), 80u);
+  EXPECT_EQ(static_cast<uint32_t>(launch.args[7]), 100u);
+  EXPECT_EQ(static_cast<uint32_t>(launch.args[10]), 80u);
 }
 
 TEST_F(TensorMapTest, EncodedOnceForEachTensor) {
@@ -202,12 +205,12 @@ TEST_F(TensorMapTest, EveryRuleIsCheckedBeforeTheDriverIsAsked) {
   const auto b = TensorMapEncoder::Make(*driver, plan, {1, DType::kFloat16, {32, 64}, 128}).value();
   const auto fits = [&](const MapArgs& args, cuda::TensorMap* out = nullptr) {
     LaunchValues values(plan);
-    EXPECT_TRUE(plan.Bind(args.tensors, {}, nullptr, 0, values).ok()) << plan.Bind(args.tensors, {}, nullptr, 0, values);
+    EXPECT_TRUE(plan.Bind(args.tensors, args.scalars, nullptr, 0, values).ok()) << plan.Bind(args.tensors, args.scalars, nullptr, 0, values);
     cuda::TensorMap map;
     return b->Fill(plan, values, out == nullptr ? map : *out);
   };
   EXPECT_TRUE(fits(MapArgs(1, 72, 40, 80)));
-  EXPECT_FALSE(fits(MapArgs(1, 72, 40, 80, 0x10000002)));
+  EXPECT_FALSE(fits(MapArgs(1, 72, 40, 80, 0x10000008)));
   EXPECT_FALSE(fits(MapArgs(1, 0, 40, 80)));
   EXPECT_FALSE(fits(MapArgs(1, 72, 0, 80)));
   EXPECT_FALSE(fits(MapArgs(1, 72, 40, 81)));
@@ -263,7 +266,7 @@ TEST_F(TensorMapTest, ThreadsNeverSeeHalfAMap) {
       const FakeTensorMap map = Seen(launch.maps[m]);
       ASSERT_EQ(map.address, launch.args[m]);
       ASSERT_EQ(map.check, FakeMapCheck(map));
-      ASSERT_EQ(map.extents[1], m == 1 ? 40 : static_cast<uint32_t>(launch.args[6]));
+      ASSERT_EQ(map.extents[1], m == 1 ? 40 : static_cast<uint32_t>(launch.args[7]));
     }
   }
 }
