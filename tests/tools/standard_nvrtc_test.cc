@@ -1,0 +1,181 @@
+// Every standard kernel as it ships, for each family and class of arguments, compiled as the runtime compiles it: no error, no
+// warning, nothing in local memory. Registers and spills are written to <build>/std_kernels_code.txt.
+#include <atomic>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "frontend/frontend.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ir/specialize.h"
+#include "ir/status_util.h"
+#include "runtime/compile_lowered.h"
+#include "tests/golden.h"
+#include "tools/bundle_spec.h"
+
+namespace tilert {
+namespace {
+
+constexpr char kArchs[][2][8] = {{"sm_80", "auto"}, {"sm_89", "auto"}, {"sm_90a", "auto"}, {"sm_90a", "ampere"}};
+constexpr size_t kThreads = 2;  // as many processors as tests/CMakeLists.txt asks for
+
+// What ptxas -v says of a cubin, over its kernels.
+struct Resources {
+  int registers = 0, local_bytes = 0;
+  std::string warnings;
+};
+
+int NumberBefore(const std::string& line, const std::string& unit) {
+  const size_t at = line.find(unit);
+  if (at == std::string::npos) return 0;
+  size_t begin = at;
+  while (begin > 0 && std::isdigit(static_cast<unsigned char>(line[begin - 1]))) --begin;
+  return std::atoi(line.c_str() + begin);
+}
+
+Resources ReadLog(const CompiledCode& code) {
+  Resources resources;
+  std::istringstream lines(code.log);
+  for (std::string line; std::getline(lines, line);) {
+    resources.registers = std::max(resources.registers, NumberBefore(line, " registers"));
+    for (const char* what : {" bytes stack frame", " bytes spill stores", " bytes spill loads"}) {
+      resources.local_bytes = std::max(resources.local_bytes, NumberBefore(line, what));
+    }
+    if (line.find("warning") != std::string::npos) resources.warnings += line + "\n";
+  }
+  for (const std::string& line : code.codegen_warnings) resources.warnings += line + "\n";
+  return resources;
+}
+
+struct Job {
+  const Program* program;
+  Target target;
+  ArgClass arg_class;
+  std::string name;
+  absl::StatusOr<Lowered> lowered = absl::UnknownError("");
+  CompileOptions options;
+  const Job* twin = nullptr;  // an earlier job with the same source and options
+  absl::StatusOr<CompiledCode> code = absl::UnknownError("");
+};
+
+// Runs `work` on every job, on kThreads threads.
+template <typename Work>
+void ForEachJob(std::vector<Job>& jobs, const Work& work) {
+  std::atomic<size_t> next{0};
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (size_t at = next++; at < jobs.size(); at = next++) work(jobs[at]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+std::vector<Program> StandardPrograms() {
+  const std::string path = std::string(TILERT_SOURCE_DIR) + "/kernels/std.spec";
+  const auto entries = tool::ParseBundleSpec(path, ReadSourceFile("kernels/std.spec"));
+  EXPECT_TRUE(entries.ok()) << entries.status();
+  std::vector<Program> programs;
+  for (const tool::SpecEntry& entry : *entries) {
+    const std::string file = std::filesystem::path(entry.source).filename();
+    absl::StatusOr<Program> program = frontend::Compile(ReadSourceFile("kernels/" + file), file, entry.entry, entry.settings);
+    EXPECT_TRUE(program.ok()) << program.status();
+    absl::StatusOr<Program> special = Specialize(*program, {});
+    EXPECT_TRUE(special.ok()) << special.status();
+    special->name = entry.name;
+    programs.push_back(*std::move(special));
+  }
+  return programs;
+}
+
+std::vector<Job> JobsOf(const std::vector<Program>& programs) {
+  std::vector<Job> jobs;
+  for (const auto& [arch, family] : kArchs) {
+    const Target target = *FindTarget(arch, family);
+    for (const Program& program : programs) {
+      for (const bool general : {false, true}) {
+        const ArgClass arg_class = general ? GeneralArgClass(program) : FastArgClass(program);
+        jobs.push_back({&program, target, arg_class, Cat(program.name, " ", arch, " ", family, general ? " general" : " fast")});
+      }
+    }
+  }
+  return jobs;
+}
+
+void FindTwins(std::vector<Job>& jobs) {
+  std::map<std::pair<std::string, std::vector<std::string>>, const Job*> first;
+  for (Job& job : jobs) {
+    if (!job.lowered.ok()) continue;
+    const auto [it, is_new] = first.try_emplace({job.lowered->source, CompileFlags(job.options)}, &job);
+    if (!is_new) job.twin = it->second;
+  }
+}
+
+TEST(StandardKernels, CompileCleanAndStayInRegisters) {
+  const auto nvrtc = Nvrtc::Load();
+  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status();
+  const std::vector<Program> programs = StandardPrograms();
+  ASSERT_GT(programs.size(), 30u);
+  std::vector<Job> jobs = JobsOf(programs);
+  const std::clock_t start = std::clock();
+  ForEachJob(jobs, [&](Job& job) {
+    job.lowered = Lower(*job.program, job.arg_class, job.target);
+    job.options = OptionsFor(*job.program, job.arg_class, job.target, (*nvrtc)->version());
+    job.options.no_cache = true;
+    job.options.extra_flags.push_back("--ptxas-options=-v");
+  });
+  FindTwins(jobs);
+  const std::clock_t lowered = std::clock();
+  ForEachJob(jobs, [&](Job& job) {
+    if (job.lowered.ok() && job.twin == nullptr) job.code = CompileLowered(**nvrtc, *job.program, *job.lowered, job.options);
+  });
+  const std::clock_t compiled = std::clock();
+
+  std::ofstream report(std::string(TILERT_BINARY_DIR) + "/std_kernels_code.txt");
+  size_t compiles = 0;
+  for (const Job& job : jobs) {
+    EXPECT_TRUE(job.lowered.ok()) << job.name << ": " << job.lowered.status();
+    if (!job.lowered.ok()) continue;
+    if (job.twin != nullptr) {
+      report << job.name << ": as " << job.twin->name << "\n";
+      continue;
+    }
+    ++compiles;
+    EXPECT_TRUE(job.code.ok()) << job.name << ": " << job.code.status();
+    if (!job.code.ok()) continue;
+    const Resources resources = ReadLog(*job.code);
+    report << job.name << ": " << resources.registers << " registers, " << resources.local_bytes << " bytes of local memory\n";
+    EXPECT_GT(resources.registers, 0) << job.name << ": no report in\n" << job.code->log;
+    EXPECT_EQ(resources.local_bytes, 0) << job.name << "\n" << job.code->log;
+    EXPECT_EQ(resources.warnings, "") << job.name;
+  }
+  const auto seconds = [](std::clock_t from, std::clock_t to) { return static_cast<double>(to - from) / CLOCKS_PER_SEC; };
+  std::printf("%zu kernels, %zu compiles: %.1f CPU seconds of lowering, %.1f of NVRTC\n", jobs.size(), compiles,
+              seconds(start, lowered), seconds(lowered, compiled));
+  EXPECT_GE(compiles, jobs.size() / 2) << "too much is the same";
+}
+
+// The check itself finds what it looks for.
+TEST(StandardKernels, LocalMemoryAndWarningsAreFound) {
+  const auto nvrtc = Nvrtc::Load();
+  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status();
+  CompileOptions options;
+  options.arch = "sm_80";
+  options.extra_flags = {"--ptxas-options=-v"};
+  const std::string source =
+      "extern \"C\" __global__ void k(float* out, int n) {\n"
+      "  float a[256];\n  for (int i = 0; i < 256; ++i) a[i] = out[i];\n"
+      "  int unused = 0;\n  out[n] = a[n] + a[n * 7 & 255];\n}\n";
+  const auto code = Compile(**nvrtc, "planted.cu", source, options);
+  ASSERT_TRUE(code.ok()) << code.status();
+  const Resources resources = ReadLog(*code);
+  EXPECT_GE(resources.local_bytes, 1024) << code->log;
+  EXPECT_THAT(resources.warnings, testing::HasSubstr("unused"));
+}
+
+}  // namespace
+}  // namespace tilert
