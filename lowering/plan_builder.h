@@ -120,6 +120,8 @@ class PlanBuilder {
   // plan_roles.cc: warps that compute, and a thread that fills the rings of tiles for them.
   absl::Status EmitRoles();
   void MakeRings();
+  bool TakesTurns() const;
+  void TakeTurns(kir::Block* role, kir::Block* tile);
   absl::Status EmitProducer(const Block& block, kir::Block& out);
   void EmitFills(const RingGroup& group, kir::RingId ring, const Copy& copy);
   void Acquire(const Block& block, size_t at);
@@ -162,10 +164,15 @@ class PlanBuilder {
   absl::flat_hash_map<const Copy*, const Copy*> forwarded_;  // tile → tensor: the fragment → tile copy it stands for as well
   absl::flat_hash_set<const Copy*> skipped_;         // those fragment → tile copies
   std::map<std::tuple<int64_t, int64_t, int64_t, DType>, BufferId> store_stages_;  // rows, columns, versions, type: what results pass through
+  int instances_ = 1;                                // of the role that computes
+  Expr turn_;                                        // number of the instance, when there are several
+  int store_stages_wanted_ = 0;                      // copies that leave by TMA
+  absl::flat_hash_set<BufferId> forwarded_tiles_;    // program tiles that only lead to a tensor
   std::vector<VarId> producer_vars_;                 // variables that the producer has so far
   int loops_ = 0;                                    // loops of the program around the statement
   bool wgmma_ = false;                               // the launch has gemms by wgmma
   std::vector<BufferId> outstanding_;                // kernel shared buffers with copies in flight outside a pipeline
+  absl::flat_hash_set<BufferId> sources_in_flight_;  // tensors that these copies read
 };
 
 }  // namespace tilert

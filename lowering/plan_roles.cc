@@ -10,6 +10,7 @@ namespace tilert {
 namespace {
 
 constexpr int kWarpgroup = 4;               // warps
+constexpr int64_t kManyRegisters = 48;      // 32-bit accumulators of a thread
 constexpr int kProducerRegisters = 40;      // 24 spills (measured)
 
 // Registers a thread of the warps that compute may have, when the producer's warpgroup gives back what it does not need. PTX ISA "setmaxnreg".
@@ -39,11 +40,33 @@ void PlanBuilder::MakeRings() {
   }
 }
 
+// One warpgroup that holds large accumulators leaves the tensor cores idle while it stores them: two instances of it take turns, each with tiles of its
+// own, one computing while the other stores. Needs: rings that go round equally often in every tile, and no shared memory but theirs and the stores'.
+bool PlanBuilder::TakesTurns() const {
+  if (s_.warps != kWarpgroup || store_stages_wanted_ == 0) return false;
+  int64_t accumulators = 0;
+  bool other_shared = false;
+  ForEachStmt(s_.program.launches[s_.launch].body, [&](const Stmt& stmt) {
+    auto* alloc = std::get_if<Alloc>(&stmt.op);
+    if (alloc == nullptr) return;
+    const BufferId id = alloc->buffer;
+    if (s_.scope(id) == Scope::kFragment) accumulators += s_.fragments.at(id).regs() * DTypeBytes(s_.program.buffers[id].dtype) / 4;
+    other_shared |= s_.scope(id) == Scope::kShared && !rings_.group_of_buffer.contains(id) && !forwarded_tiles_.contains(id);
+  });
+  const bool equal = std::all_of(rings_.groups.begin(), rings_.groups.end(), [](const RingGroup& group) { return group.trips_known; });
+  return equal && !other_shared && accumulators >= kManyRegisters;
+}
+
 absl::Status PlanBuilder::EmitRoles() {
   MakeRings();
   FindStores();
-  kir::Role compute{.name = "compute", .warps = s_.warps}, load{.name = "load", .warps = 1, .one_thread = true};
-  const int warpgroups = s_.warps / kWarpgroup;
+  instances_ = TakesTurns() ? 2 : 1;
+  kir::Role compute{.name = "compute", .warps = s_.warps, .instances = instances_}, load{.name = "load", .warps = 1, .one_thread = true};
+  if (instances_ > 1) {
+    compute.instance = NewVar("turn");
+    turn_ = VarExpr(compute.instance);
+  }
+  const int warpgroups = s_.warps * instances_ / kWarpgroup;
   if (s_.warps % kWarpgroup == 0 && warpgroups > 1) {
     load.warps = kWarpgroup;
     load.max_registers = kProducerRegisters;
@@ -51,16 +74,43 @@ absl::Status PlanBuilder::EmitRoles() {
   }
   kir::ForTiles tiles, fills;
   TILERT_RETURN_IF_ERROR(EmitBlock(s_.L().body, tiles.body));
+  if (instances_ > 1) TakeTurns(&compute.body, &tiles.body);
   compute.body.push_back({std::move(tiles), {}});
   if (!store_stages_.empty()) compute.body.push_back({kir::StoreWait{0, true, {}}, {}});
   producer_vars_ = s_.L().block_vars;
   TILERT_RETURN_IF_ERROR(EmitProducer(s_.L().body, fills.body));
   load.body.push_back({std::move(fills), {}});
-  k_.warps = compute.warps + load.warps;
-  s_.report += Cat("  ", compute.warps, " warps compute", compute.max_registers > 0 ? Cat(" (", compute.max_registers, " registers)") : "", ", ", load.warps,
+  k_.warps = compute.warps * instances_ + load.warps;
+  s_.report += Cat("  ", compute.warps, " warps", instances_ > 1 ? ", twice in turns," : "", " compute", compute.max_registers > 0 ? Cat(" (", compute.max_registers, " registers)") : "", ", ", load.warps,
                    load.warps == 1 ? " loads\n" : " load\n");
   k_.body.push_back({kir::Roles{{std::move(compute), std::move(load)}}, {}});
   return absl::OkStatus();
+}
+
+// Skips the slots that the other instance's tiles use, and lets one instance at a time issue to the tensor cores: a parity wait is only right
+// when it is at most one phase late.
+void PlanBuilder::TakeTurns(kir::Block* role, kir::Block* tile) {
+  const auto skip = [&](kir::Block* out, bool before) {
+    for (size_t g = 0; g < rings_.groups.size(); ++g) {
+      Expr count = Tr(rings_.groups[g].trips);
+      if (before) count = k_.exprs.Binary(ExprOp::kMul, turn_, count);
+      out->push_back({kir::Advance{static_cast<kir::RingId>(g), Fold(k_.exprs, count)}, {}});
+    }
+  };
+  skip(role, true);
+  // The token is held from the first statement that waits for a tile to the last.
+  const auto waits = [](const kir::Stmt& root) {
+    const std::function<bool(const kir::Stmt&)> visit = [&](const kir::Stmt& stmt) {
+      if (std::holds_alternative<kir::Acquire>(stmt.op)) return true;
+      const std::vector<const kir::Block*> children = kir::ChildBlocks(stmt);
+      return std::any_of(children.begin(), children.end(), [&](const kir::Block* b) { return std::any_of(b->begin(), b->end(), visit); });
+    };
+    return visit(root);
+  };
+  const auto last = std::find_if(tile->rbegin(), tile->rend(), waits).base();
+  tile->insert(last, {kir::OrderPass{}, {}});
+  tile->insert(std::find_if(tile->begin(), tile->end(), waits), {kir::OrderWait{}, {}});
+  skip(tile, false);
 }
 
 // What the producer keeps of `block`.

@@ -73,6 +73,7 @@ void PlanBuilder::FindStores() {
           if (in->fill || !s_.IsWhole(in->dst) || s_.scope(in->src.buffer) != Scope::kFragment || !same_rounding || !CanTmaStore(direct)) break;
           forwarded_[out] = in;
           skipped_.insert(in);
+          forwarded_tiles_.insert(tile);
           break;
         }
         if (BuffersWritten(block[j]).contains(out->dst.buffer)) break;
@@ -83,6 +84,7 @@ void PlanBuilder::FindStores() {
           if (auto* in = std::get_if<Copy>(&block[j].op); in == it->second) break;
           if (!BuffersWritten(block[j]).contains(it->second->src.buffer)) continue;
           skipped_.erase(it->second);
+          forwarded_tiles_.erase(tile);
           forwarded_.erase(out);
           break;
         }
@@ -90,6 +92,10 @@ void PlanBuilder::FindStores() {
     }
   };
   visit(s_.L().body);
+  ForEachStmt(s_.L().body, [&](const Stmt& stmt) {
+    auto* copy = std::get_if<Copy>(&stmt.op);
+    store_stages_wanted_ += copy != nullptr && CanTmaStore(*copy);
+  });
 }
 
 // Columns of a piece; 0: the fragment cannot leave in pieces.
@@ -164,12 +170,13 @@ absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
   const int64_t versions = width < columns ? 2 : 1, rows = piece.dims[0].extent;
   const auto key = std::tuple(rows, width, versions, dtype);
   if (!store_stages_.contains(key)) {
-    store_stages_[key] = NewShared(s_.buffer(copy.dst.buffer).name + "_stage", dtype, SwizzledShared({rows, width}, DTypeBytes(dtype)), versions);
+    store_stages_[key] = NewShared(s_.buffer(copy.dst.buffer).name + "_stage", dtype, SwizzledShared({rows, width}, DTypeBytes(dtype)), versions * instances_);
   }
   const BufferId stage = store_stages_[key];
   const kir::TileAccess whole = Access(copy.src);
   for (int64_t column = 0, i = 0; column < columns; column += width, ++i) {
-    const Expr version = Int(i % versions);
+    Expr version = Int(i % versions);
+    if (instances_ > 1) version = Fold(k_.exprs, AddIndex(k_.exprs, k_.exprs.Binary(ExprOp::kMul, turn_, Int(versions)), i % versions));
     Emit(kir::StoreWait{static_cast<int>(versions - 1), true, {{stage, version}}});
     kir::TileAccess from = whole, to = WholeAccess(stage, 2);
     from.start.back() = AddIndex(k_.exprs, from.start.back(), column);

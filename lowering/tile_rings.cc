@@ -24,18 +24,20 @@ struct Surroundings {
   std::vector<VarId> known;  // variables that the producer has
   int slots = 1;             // versions that the enclosing loop asks for
   bool pipelined = false;
+  bool equal = true;         // every block comes here `trips` times
+  Expr trips;
 };
 
 class RingFinder {
  public:
-  explicit RingFinder(const TileState& state) : s_(state), launch_(state.program.launches[state.launch]) {}
+  explicit RingFinder(TileState& state) : s_(state), launch_(state.program.launches[state.launch]) {}
 
   RingPlan Run() {
     if (s_.target.family != Family::kHopper || Forbidden()) return {};
     for (const Stmt& stmt : launch_.body) {
       for (BufferId id : BuffersWritten(stmt)) written_.insert(id);
     }
-    Visit(launch_.body, {launch_.block_vars, 1, false});
+    Visit(launch_.body, {launch_.block_vars, 1, false, true, s_.Int(1)});
     return pipelined_ ? std::move(plan_) : RingPlan{};
   }
 
@@ -63,16 +65,32 @@ class RingFinder {
         const int64_t stages = NumStages(s_.program.exprs, *loop);
         inside.pipelined = loop->kind == ForKind::kPipelined && stages > 0;
         inside.slots = inside.pipelined ? static_cast<int>(std::max<int64_t>(2, stages)) : 1;
+        // Without variables in its bounds the loop is the same for every block.
+        for (Expr e : {loop->begin, loop->end, loop->step}) inside.equal &= ProducerCanCompute(s_, e, {}) && !LoadsAny(e);
+        inside.equal &= s_.E().IsInt(loop->step, 1);
+        if (inside.equal) inside.trips = Times(around.trips, Fold(s_.E(), s_.E().Binary(ExprOp::kSub, loop->end, loop->begin)));
         Visit(loop->body, std::move(inside));
       } else if (auto* branch = std::get_if<If>(&block[i].op)) {
         if (!ProducerCanCompute(s_, branch->cond, around.known)) continue;
-        Surroundings inside{around.known, 1, false};
+        Surroundings inside{around.known, 1, false, false, {}};
         Visit(branch->then_body, inside);
         Visit(branch->else_body, std::move(inside));
       } else if (auto* copy = std::get_if<Copy>(&block[i].op)) {
         if (Eligible(block, i, *copy, around)) Add(block, i, *copy, around);
       }
     }
+  }
+
+  bool LoadsAny(Expr e) const {
+    bool loads = false;
+    ForEachNode(s_.program.exprs, e, [&](Expr, const ExprNode& node) { loads |= node.op == ExprOp::kLoad; });
+    return loads;
+  }
+
+  // At least zero times each.
+  Expr Times(Expr a, Expr b) {
+    ExprArena& exprs = s_.E();
+    return Fold(exprs, exprs.Binary(ExprOp::kMul, a, exprs.Binary(ExprOp::kMax, b, exprs.Int(0))));
   }
 
   bool Eligible(const Block& block, size_t at, const Copy& copy, const Surroundings& around) const {
@@ -102,7 +120,7 @@ class RingFinder {
     }
     size_t group = 0;
     while (group < plan_.groups.size() && (plan_.groups[group].block != &block || plan_.groups[group].first_use != first)) ++group;
-    if (group == plan_.groups.size()) plan_.groups.push_back({&block, {}, first, last, around.slots});
+    if (group == plan_.groups.size()) plan_.groups.push_back({&block, {}, first, last, around.slots, around.equal, around.trips});
     RingGroup& ring = plan_.groups[group];
     ring.copies.push_back(&copy);
     ring.last_use = std::max(ring.last_use, last);
@@ -111,7 +129,7 @@ class RingFinder {
     pipelined_ |= around.pipelined;
   }
 
-  const TileState& s_;
+  TileState& s_;
   const Launch& launch_;
   absl::flat_hash_set<BufferId> written_;
   RingPlan plan_;
@@ -120,7 +138,7 @@ class RingFinder {
 
 }  // namespace
 
-RingPlan FindRings(const TileState& state) { return RingFinder(state).Run(); }
+RingPlan FindRings(TileState& state) { return RingFinder(state).Run(); }
 
 int64_t TmaPanel(const TileState& state, BufferId id, const std::vector<int64_t>& box, const SharedLayout& tile, DType tile_dtype, std::string* why) {
   const Buffer& tensor = state.buffer(id);

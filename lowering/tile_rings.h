@@ -18,6 +18,9 @@ struct RingGroup {
   std::vector<const Copy*> copies;   // in program order
   size_t first_use = 0, last_use = 0;  // statements of `block` that read the tiles
   int slots = 1;
+  // How often a tile of the grid goes through it, where that is the same for all of them.
+  bool trips_known = false;
+  Expr trips;
 };
 
 struct RingPlan {
@@ -28,7 +31,7 @@ struct RingPlan {
 };
 
 // Empty when the target has no TMA, the program asks for no warp specialisation, or no pipelined loop has such a copy.
-RingPlan FindRings(const TileState& state);
+RingPlan FindRings(TileState& state);
 
 // Width in elements of the panels in which TMA moves a box of `tensor` (extents, one a dim) to or from `tile`; 0 when it cannot, and `why` says which rule
 // is broken (PTX ISA "Tensor copies"; CUDA driver API cuTensorMapEncodeTiled).
