@@ -23,7 +23,9 @@ BenchContext::~BenchContext() {
 absl::Status BenchContext::Init() {
   RuntimeOptions options;
   options.family = settings_.family;
-  options.hooks.log = [](LogLevel, const char*, int, const std::string& message) { std::fprintf(stderr, "%s\n", message.c_str()); };
+  options.hooks.log = [](LogLevel, const char*, int, const std::string& message) {
+    std::fprintf(stderr, "%s\n", message.c_str());
+  };
   TILERT_ASSIGN_OR_RETURN(device_, tool::Device::Open(options));
   TILERT_ASSIGN_OR_RETURN(timer_, tool::GpuTimer::Make(driver()));
   TILERT_ASSIGN_OR_RETURN(const std::string path, gpu::StdPath());
@@ -94,15 +96,16 @@ void BenchContext::Emit(const std::string& line) {
 }
 
 void BenchContext::Emit(const Row& row) {
-  std::string line = Cat("{\"bench\": \"", row.bench, "\", \"dtype\": \"", row.dtype, "\", \"shape\": \"", row.shape, "\", \"layout\": \"",
-                         row.layout, "\", \"family\": \"", family(), "\", ",
-                         Format("\"us\": %.2f, \"tflops\": %.1f, \"gbs\": %.1f", row.us, row.flop / row.us * 1e-6, row.bytes / row.us * 1e-3));
+  std::string line =
+      Cat("{\"bench\": \"", row.bench, "\", \"dtype\": \"", row.dtype, "\", \"shape\": \"", row.shape, "\", \"layout\": \"",
+          row.layout, "\", \"family\": \"", family(), "\", ",
+          Format("\"us\": %.2f, \"tflops\": %.1f, \"gbs\": %.1f", row.us, row.flop / row.us * 1e-6, row.bytes / row.us * 1e-3));
   for (size_t i = 0; i < row.peers.size(); ++i) {
     const Row::Peer& peer = row.peers[i];
     const char* prefix = i == 0 ? "" : "best_";  // the second peer: the best that there is beside the first
     line += Cat(", \"", prefix, "peer\": \"", peer.name, "\", ",
-                Format("\"%speer_us\": %.2f, \"%sratio\": %.3f, \"%sratio_quartiles\": [%.3f, %.3f]", prefix, peer.us, prefix, peer.ratio.median,
-                       prefix, peer.ratio.low, peer.ratio.high));
+                Format("\"%speer_us\": %.2f, \"%sratio\": %.3f, \"%sratio_quartiles\": [%.3f, %.3f]", prefix, peer.us, prefix,
+                       peer.ratio.median, prefix, peer.ratio.low, peer.ratio.high));
   }
   Emit(line + "}");
 }

@@ -33,8 +33,8 @@ struct LtGemm::Api {
   int (*PreferenceDestroy)(void*) = nullptr;
   int (*PreferenceSet)(void*, int, const void*, size_t) = nullptr;
   int (*Heuristic)(void*, void*, void*, void*, void*, void*, void*, int, Proposal*, int*) = nullptr;
-  int (*Matmul)(void*, void*, const void*, const void*, void*, const void*, void*, const void*, const void*, void*, void*, void*, const void*, void*,
-                size_t, void*) = nullptr;
+  int (*Matmul)(void*, void*, const void*, const void*, void*, const void*, void*, const void*, const void*, void*, void*, void*,
+                const void*, void*, size_t, void*) = nullptr;
 
   absl::Status Load() {
     void* library = nullptr;
@@ -48,7 +48,8 @@ struct LtGemm::Api {
       if (slot == nullptr) missing += Cat(" ", name);
     };
     find(Create, "cublasLtCreate"), find(Destroy, "cublasLtDestroy");
-    find(DescCreate, "cublasLtMatmulDescCreate"), find(DescDestroy, "cublasLtMatmulDescDestroy"), find(DescSet, "cublasLtMatmulDescSetAttribute");
+    find(DescCreate, "cublasLtMatmulDescCreate"), find(DescDestroy, "cublasLtMatmulDescDestroy"),
+        find(DescSet, "cublasLtMatmulDescSetAttribute");
     find(LayoutCreate, "cublasLtMatrixLayoutCreate"), find(LayoutDestroy, "cublasLtMatrixLayoutDestroy");
     find(PreferenceCreate, "cublasLtMatmulPreferenceCreate"), find(PreferenceDestroy, "cublasLtMatmulPreferenceDestroy");
     find(PreferenceSet, "cublasLtMatmulPreferenceSetAttribute");
@@ -57,7 +58,8 @@ struct LtGemm::Api {
   }
 };
 
-absl::StatusOr<std::unique_ptr<LtGemm>> LtGemm::Make(const cuda::Driver& driver, DType type, bool transpose_b, int64_t m, int64_t n, int64_t k) {
+absl::StatusOr<std::unique_ptr<LtGemm>> LtGemm::Make(const cuda::Driver& driver, DType type, bool transpose_b, int64_t m,
+                                                     int64_t n, int64_t k) {
   std::unique_ptr<LtGemm> gemm(new LtGemm);
   gemm->api_ = std::make_unique<Api>();
   TILERT_RETURN_IF_ERROR(gemm->api_->Load());
@@ -73,7 +75,8 @@ absl::Status LtGemm::Describe(DType type, bool transpose_b, int64_t m, int64_t n
   const int cuda_type = type == DType::kBFloat16 ? kTypeBF16 : kTypeF16, transpose = transpose_b ? 1 : 0, plain = 0;
   const auto rows = [](int64_t x) { return static_cast<uint64_t>(x); };
   TILERT_RETURN_IF_ERROR(StatusOf("cublasLtMatmulDescCreate", api_->DescCreate(&operation_, kCompute32F, kTypeF32)));
-  TILERT_RETURN_IF_ERROR(StatusOf("cublasLt transpose A", api_->DescSet(operation_, kDescTransposeA, &transpose, sizeof transpose)));
+  TILERT_RETURN_IF_ERROR(
+      StatusOf("cublasLt transpose A", api_->DescSet(operation_, kDescTransposeA, &transpose, sizeof transpose)));
   TILERT_RETURN_IF_ERROR(StatusOf("cublasLt transpose B", api_->DescSet(operation_, kDescTransposeB, &plain, sizeof plain)));
   TILERT_RETURN_IF_ERROR(StatusOf("cublasLt layout", transpose_b ? api_->LayoutCreate(&b_, cuda_type, rows(k), rows(n), k)
                                                                  : api_->LayoutCreate(&b_, cuda_type, rows(n), rows(k), n)));
@@ -84,10 +87,11 @@ absl::Status LtGemm::Describe(DType type, bool transpose_b, int64_t m, int64_t n
 absl::Status LtGemm::Ask() {
   int count = 0;
   TILERT_RETURN_IF_ERROR(StatusOf("cublasLtMatmulPreferenceCreate", api_->PreferenceCreate(&preference_)));
+  TILERT_RETURN_IF_ERROR(StatusOf(
+      "cublasLt workspace", api_->PreferenceSet(preference_, kPreferenceWorkspace, &kWorkspaceBytes, sizeof kWorkspaceBytes)));
   TILERT_RETURN_IF_ERROR(
-      StatusOf("cublasLt workspace", api_->PreferenceSet(preference_, kPreferenceWorkspace, &kWorkspaceBytes, sizeof kWorkspaceBytes)));
-  TILERT_RETURN_IF_ERROR(StatusOf("cublasLtMatmulAlgoGetHeuristic", api_->Heuristic(handle_, operation_, b_, a_, c_, c_, preference_,
-                                                                                     kMostAlgorithms, proposals_, &count)));
+      StatusOf("cublasLtMatmulAlgoGetHeuristic",
+               api_->Heuristic(handle_, operation_, b_, a_, c_, c_, preference_, kMostAlgorithms, proposals_, &count)));
   Proposal* const end = std::remove_if(proposals_, proposals_ + count, [](const Proposal& p) { return p.status != 0; });
   count_ = static_cast<size_t>(end - proposals_);
   return count_ > 0 ? absl::OkStatus() : absl::UnimplementedError("cublasLt proposes nothing");

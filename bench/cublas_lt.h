@@ -16,7 +16,8 @@ class LtGemm {
   static constexpr int kMostAlgorithms = 8;
 
   // NotFound when the library is not on this machine; Unimplemented when it proposes nothing.
-  static absl::StatusOr<std::unique_ptr<LtGemm>> Make(const cuda::Driver& driver, DType type, bool transpose_b, int64_t m, int64_t n, int64_t k);
+  static absl::StatusOr<std::unique_ptr<LtGemm>> Make(const cuda::Driver& driver, DType type, bool transpose_b, int64_t m,
+                                                      int64_t n, int64_t k);
   ~LtGemm();
   LtGemm(const LtGemm&) = delete;
 

@@ -15,11 +15,11 @@ struct Shape {
   int64_t m, n, k;
 };
 constexpr Shape kShapes[] = {
-    {4096, 4096, 4096},   {8192, 8192, 8192},   {4096, 14336, 4096}, {4096, 4096, 14336}, {8192, 28672, 8192},
-    {2048, 2048, 2048},   {1024, 1024, 1024},                                                                   // less than a wave
-    {1, 14336, 4096},     {16, 14336, 4096},    {64, 14336, 4096},   {128, 14336, 4096},                        // memory-bound
-    {257, 4104, 4104},                                                                                          // few tiles, long K
-    {4095, 4096, 4104},   {4095, 4097, 4099},                                                                   // rows that TMA cannot take
+    {4096, 4096, 4096},  {8192, 8192, 8192}, {4096, 14336, 4096}, {4096, 4096, 14336},
+    {8192, 28672, 8192}, {2048, 2048, 2048}, {1024, 1024, 1024},                       // less than a wave
+    {1, 14336, 4096},    {16, 14336, 4096},  {64, 14336, 4096},   {128, 14336, 4096},  // memory-bound
+    {257, 4104, 4104},                                                                 // few tiles, long K
+    {4095, 4096, 4104},  {4095, 4097, 4099},                                           // rows that TMA cannot take
 };
 
 // The two results in a sample of places; both round sums of the same products to 16 bits.
@@ -31,7 +31,8 @@ absl::Status CompareResults(const cuda::Driver& driver, DType type, Shape shape,
     std::vector<Value> values[2];
     for (int side = 0; side < 2; ++side) {
       std::vector<uint8_t> bytes(static_cast<size_t>(2 * piece));
-      TILERT_RETURN_IF_ERROR(driver.MemcpyDtoH(bytes.data(), (side == 0 ? ours : theirs) + static_cast<uint64_t>(2 * first), bytes.size()));
+      TILERT_RETURN_IF_ERROR(
+          driver.MemcpyDtoH(bytes.data(), (side == 0 ? ours : theirs) + static_cast<uint64_t>(2 * first), bytes.size()));
       values[side].resize(static_cast<size_t>(piece));
       LoadRow(type, bytes.data(), 1, piece, values[side].data());
     }

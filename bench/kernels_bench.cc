@@ -1,9 +1,11 @@
-// Speed of the standard kernels on the GPU, beside what users pick instead. Prints one JSON object a line and writes them to --out.
+// Speed of the standard kernels on the GPU, beside what users pick instead. Prints one JSON object a line and writes them to
+// --out.
 //
-//   kernels_bench [--family hopper] [--only "gemm attention"] [--filter gemm/bf16/nt/4096x4096x4096] [--fix N,K] [--repeats 20] [--out results.jsonl]
+//   kernels_bench [--family hopper] [--only "gemm attention"] [--filter gemm/bf16/nt/4096x4096x4096] [--fix N,K] [--repeats 20]
+//   [--out results.jsonl]
 //
-// The environment gives what the command line does not: TILERT_FAMILY, TILERT_ONLY, TILERT_BENCH (the filter, several parts separated by spaces
-// or commas), TILERT_FIX, TILERT_REPEATS.
+// The environment gives what the command line does not: TILERT_FAMILY, TILERT_ONLY, TILERT_BENCH (the filter, several parts
+// separated by spaces or commas), TILERT_FIX, TILERT_REPEATS.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -44,7 +46,8 @@ class Bench {
     if (context_.WantsPart("attention")) Attentions();
     if (context_.WantsPart("rows")) Rows();
     if (context_.WantsPart("load")) Loads();
-    if (context_.WantsPart("launch")) Try({"launch", "bf16", "3 tensors", "", 0, 0, 0, {}}, [this](Row& row) { return LaunchCost(row); });
+    if (context_.WantsPart("launch"))
+      Try({"launch", "bf16", "3 tensors", "", 0, 0, 0, {}}, [this](Row& row) { return LaunchCost(row); });
     return context_.has_failures() ? absl::AbortedError("not every bench came to a result") : absl::OkStatus();
   }
 
@@ -54,9 +57,10 @@ class Bench {
   void Meta() {
     const auto& runtime = *context_.device().runtime();
     const auto cublas = Cublas::Load();
-    context_.Emit(Cat("{\"meta\": {\"gpu\": \"", runtime.device().name, "\", \"driver\": \"", driver().version(), "\", \"nvrtc\": \"",
-                      runtime.nvrtc().ok() ? std::to_string((*runtime.nvrtc())->version()) : "none", "\", \"cublas\": \"",
-                      cublas.ok() ? (*cublas)->version() : "none", "\", \"family\": \"", context_.family(), "\"}}"));
+    context_.Emit(Cat("{\"meta\": {\"gpu\": \"", runtime.device().name, "\", \"driver\": \"", driver().version(),
+                      "\", \"nvrtc\": \"", runtime.nvrtc().ok() ? std::to_string((*runtime.nvrtc())->version()) : "none",
+                      "\", \"cublas\": \"", cublas.ok() ? (*cublas)->version() : "none", "\", \"family\": \"", context_.family(),
+                      "\"}}"));
   }
 
   // Runs a bench that fills in the figures of `row`, if it is wanted.
@@ -74,7 +78,8 @@ class Bench {
     candidates.insert(candidates.end(), peers.begin(), peers.end());
     TILERT_ASSIGN_OR_RETURN(const Times times, Compare(context_.timer(), candidates, context_.settings().repeats));
     row.us = tool::Median(times[0]);
-    for (size_t i = 1; i < times.size(); ++i) row.peers.push_back({candidates[i].name, tool::Median(times[i]), RatioOf(times[i], times[0])});
+    for (size_t i = 1; i < times.size(); ++i)
+      row.peers.push_back({candidates[i].name, tool::Median(times[i]), RatioOf(times[i], times[0])});
     return absl::OkStatus();
   }
 
@@ -83,12 +88,16 @@ class Bench {
     for (const char* mask : {"", "causal_"}) {
       const bool causal = *mask != '\0';
       for (const int64_t d : {128, 64}) {
-        Try({causal ? "attention_causal" : "attention", "bf16", Cat(batch, "x", heads, "x", seq, "x", d), "bshd", 0, 0, 0, {}}, [&](Row& row) -> absl::Status {
-          TILERT_ASSIGN_OR_RETURN(Call call, context_.MakeCall(Cat("attention_", mask, "d", d, "_bf16"), {{"batch", batch}, {"seq_q", seq}, {"seq_kv", seq}, {"heads", heads}, {"heads_kv", heads}}));
-          row.flop = 4.0 * double(batch * heads) * double(seq) * double(seq) * double(d) * (causal ? 0.5 : 1);
-          row.bytes = 2.0 * 4 * double(batch * heads * seq * d);
-          return Time(row, call);
-        });
+        Try({causal ? "attention_causal" : "attention", "bf16", Cat(batch, "x", heads, "x", seq, "x", d), "bshd", 0, 0, 0, {}},
+            [&](Row& row) -> absl::Status {
+              TILERT_ASSIGN_OR_RETURN(
+                  Call call,
+                  context_.MakeCall(Cat("attention_", mask, "d", d, "_bf16"),
+                                    {{"batch", batch}, {"seq_q", seq}, {"seq_kv", seq}, {"heads", heads}, {"heads_kv", heads}}));
+              row.flop = 4.0 * double(batch * heads) * double(seq) * double(seq) * double(d) * (causal ? 0.5 : 1);
+              row.bytes = 2.0 * 4 * double(batch * heads * seq * d);
+              return Time(row, call);
+            });
       }
     }
   }
@@ -98,7 +107,8 @@ class Bench {
     for (const char* bench : {"rms_norm", "layer_norm", "softmax", "transpose", "add"}) {
       const bool flat = std::strcmp(bench, "add") == 0;
       Try({bench, "bf16", flat ? std::to_string(m * n) : Cat(m, "x", n), "row", 0, 0, 0, {}}, [&](Row& row) -> absl::Status {
-        const std::map<std::string, int64_t> dims = flat ? std::map<std::string, int64_t>{{"N", m * n}} : std::map<std::string, int64_t>{{"M", m}, {"N", n}};
+        const std::map<std::string, int64_t> dims =
+            flat ? std::map<std::string, int64_t>{{"N", m * n}} : std::map<std::string, int64_t>{{"M", m}, {"N", n}};
         TILERT_ASSIGN_OR_RETURN(Call call, context_.MakeCall(Cat(bench, "_bf16"), dims));
         const uint64_t bytes = static_cast<uint64_t>(m * n * 2);
         const double arrays = flat ? 3 : 2;
@@ -173,7 +183,8 @@ class Bench {
     };
     for (int round = 0; round < 31; ++round) {
       TILERT_RETURN_IF_ERROR(time(ours, [&] { return call.Run(); }));
-      TILERT_RETURN_IF_ERROR(time(bare, [&] { return driver().LaunchKernel(raw, 1u, 1u, 1u, 256u, 1u, 1u, 0u, nullptr, params, nullptr); }));
+      TILERT_RETURN_IF_ERROR(
+          time(bare, [&] { return driver().LaunchKernel(raw, 1u, 1u, 1u, 256u, 1u, 1u, 0u, nullptr, params, nullptr); }));
     }
     row.us = tool::Median(ours);
     row.peers.push_back({"cuLaunchKernel", tool::Median(bare), RatioOf(bare, ours)});
@@ -183,7 +194,8 @@ class Bench {
   absl::StatusOr<cuda::Function> RawKernel() {
     // PTX, so that the bare launch needs neither our lowering nor our loader.
     static const char kPtx[] =
-        ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry empty(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n) { ret; }\n";
+        ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry empty(.param .u64 a, .param .u64 b, .param .u64 c, "
+        ".param .u32 n) { ret; }\n";
     cuda::Module module = nullptr;
     cuda::Function function = nullptr;
     TILERT_RETURN_IF_ERROR(driver().ModuleLoadDataEx(&module, kPtx, 0u, nullptr, nullptr));
@@ -198,7 +210,9 @@ class Bench {
 Settings ReadSettings(int argc, char** argv) {
   std::map<std::string, std::string> given;
   const std::pair<const char*, const char*> variables[] = {
-      {"--family", "TILERT_FAMILY"}, {"--only", "TILERT_ONLY"}, {"--filter", "TILERT_BENCH"}, {"--fix", "TILERT_FIX"}, {"--repeats", "TILERT_REPEATS"}};
+      {"--family", "TILERT_FAMILY"}, {"--only", "TILERT_ONLY"},       {"--filter", "TILERT_BENCH"},
+      {"--fix", "TILERT_FIX"},       {"--repeats", "TILERT_REPEATS"},
+  };
   for (const auto& [flag, variable] : variables) {
     if (const char* value = std::getenv(variable)) given[flag] = value;
   }

@@ -47,8 +47,8 @@ class ArgPlan {
 
   // Index into LaunchValues::tensors of a global buffer; −1 for others.
   int TensorIndex(BufferId buffer) const;
-  // What a tensor map says of a tensor, innermost dim first: its `rank` extents, and the strides in bytes of all dims but the innermost.
-  // REQUIRES: `values` were bound by this plan; the tensor has a rank of 1 to kMaxMapRank.
+  // What a tensor map says of a tensor, innermost dim first: its `rank` extents, and the strides in bytes of all dims but the
+  // innermost. REQUIRES: `values` were bound by this plan; the tensor has a rank of 1 to kMaxMapRank.
   void MapGeometry(uint32_t tensor, const LaunchValues& values, uint64_t* extents, uint64_t* strides) const;
 
   // Workspaces that must read zero before the first launch: index into LaunchValues::tensors.

@@ -23,7 +23,8 @@ CompileOptions OptionsFor(const Program& program, const ArgClass& arg_class, con
   return options;
 }
 
-absl::StatusOr<CompiledCode> CompileLowered(const Nvrtc& nvrtc, const Program& program, const Lowered& lowered, CompileOptions options) {
+absl::StatusOr<CompiledCode> CompileLowered(const Nvrtc& nvrtc, const Program& program, const Lowered& lowered,
+                                            CompileOptions options) {
   // What was lowered follows from the rest of a cache key, so that a key that names the options asked for is still complete.
   for (const kir::Kernel& kernel : lowered.kernel_ir) options.quick = options.quick && !NeedsFullCompile(kernel.body);
   absl::StatusOr<CompiledCode> code = Compile(nvrtc, program.name + ".cu", lowered.source, options);

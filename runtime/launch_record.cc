@@ -74,7 +74,8 @@ absl::StatusOr<KernelRecord> DecodeKernel(const Program& program, ByteReader& in
   kernel.args.resize(in.Count(24));
   for (KernelArg& arg : kernel.args) {
     const uint64_t kind = in.U64(), index = in.U64(), bytes = in.U64();
-    if (kind > 3 || index > UINT32_MAX || bytes > sizeof(cuda::TensorMap)) return absl::DataLossError("a launch record has an impossible argument");
+    if (kind > 3 || index > UINT32_MAX || bytes > sizeof(cuda::TensorMap))
+      return absl::DataLossError("a launch record has an impossible argument");
     arg = {static_cast<KernelArg::Kind>(kind), static_cast<uint32_t>(index), static_cast<uint32_t>(bytes)};
   }
   const uint64_t grid = in.Count(8);

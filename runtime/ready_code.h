@@ -21,8 +21,8 @@ struct LaunchMaps {
 // Immutable after Load but for the tensor maps that it keeps. Thread safe; launching allocates nothing and takes no lock.
 class ReadyCode {
  public:
-  // DataLoss: `entry` is whole but does not make sense. Unimplemented: it needs a newer driver. ResourceExhausted: more shared memory
-  // than the GPU has. `plan` must outlive the code.
+  // DataLoss: `entry` is whole but does not make sense. Unimplemented: it needs a newer driver. ResourceExhausted: more shared
+  // memory than the GPU has. `plan` must outlive the code.
   static absl::StatusOr<std::unique_ptr<ReadyCode>> Load(const Runtime& runtime, const ArgPlan& plan, const CacheEntry& entry);
 
   // Makes the tensor maps of a launch with `values`; false when TMA cannot work on them. Nothing to do and true for most code.

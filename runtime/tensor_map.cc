@@ -65,7 +65,8 @@ absl::Status CheckTensorMap(const Program& program, const LoweredTensorMap& map)
   const size_t rank = buffer.shape.size();
   if (map.dtype != buffer.dtype || MapType(map.dtype) < 0 || MapSwizzle(map.swizzle) < 0) return impossible();
   if (rank < 1 || rank > kMaxMapRank || map.box.size() != rank) return impossible();
-  if (std::any_of(map.box.begin(), map.box.end(), [](int64_t extent) { return extent < 1 || extent > kMaxBox; })) return impossible();
+  if (std::any_of(map.box.begin(), map.box.end(), [](int64_t extent) { return extent < 1 || extent > kMaxBox; }))
+    return impossible();
   const int64_t row = map.box.back() * DTypeBytes(map.dtype);
   if (row % static_cast<int64_t>(kGranule) != 0 || (map.swizzle != 0 && row > map.swizzle)) return impossible();
   return absl::OkStatus();

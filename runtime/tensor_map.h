@@ -26,8 +26,8 @@ class TensorMapEncoder {
                                                                 const LoweredTensorMap& map);
 
   // The map of the tensor that `values` has. False when TMA cannot work on it: the base is not a multiple of 16 bytes, a dim is
-  // zero or 2^32 or more, a stride is no multiple of 16 bytes, not positive, or 2^40 bytes or more, the elements of the last dim are not
-  // next to each other, or the driver refuses. (CUDA driver API, cuTensorMapEncodeTiled.)
+  // zero or 2^32 or more, a stride is no multiple of 16 bytes, not positive, or 2^40 bytes or more, the elements of the last dim
+  // are not next to each other, or the driver refuses. (CUDA driver API, cuTensorMapEncodeTiled.)
   bool Fill(const ArgPlan& plan, const LaunchValues& values, cuda::TensorMap& out);
 
  private:

@@ -9,8 +9,8 @@ namespace {
 
 constexpr uint64_t kFlushBytes = uint64_t{256} << 20;  // several times any L2
 
-// Reads [first, last) 16 bytes a thread at a time and writes nothing: the store is there so that the loads are kept. PTX, so that neither
-// NVRTC nor our lowering is needed.
+// Reads [first, last) 16 bytes a thread at a time and writes nothing: the store is there so that the loads are kept. PTX, so that
+// neither NVRTC nor our lowering is needed.
 constexpr char kSweep[] = R"(.version 7.0
 .target sm_52
 .address_size 64

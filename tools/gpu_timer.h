@@ -16,8 +16,8 @@ class GpuTimer {
   ~GpuTimer();
   GpuTimer(const GpuTimer&) = delete;
 
-  // Queues what leaves the L2 cache without useful and without dirty lines: one buffer is overwritten, then another is read, each several
-  // times the cache. Dirty lines would be written back during the measurement and share its bandwidth.
+  // Queues what leaves the L2 cache without useful and without dirty lines: one buffer is overwritten, then another is read, each
+  // several times the cache. Dirty lines would be written back during the measurement and share its bandwidth.
   absl::Status Flush();
   absl::Status Begin() { return driver_.EventRecord(begin_, nullptr); }
   // Waits; the time since Begin.

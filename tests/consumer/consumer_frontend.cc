@@ -1,4 +1,5 @@
-// An outside build step in C++20: a source becomes a program, is run by the executor, and goes into a bundle that the library opens.
+// An outside build step in C++20: a source becomes a program, is run by the executor, and goes into a bundle that the library
+// opens.
 #include <cstdio>
 #include <string>
 #include <vector>

@@ -386,7 +386,8 @@ Result fake_TensorMapEncodeTiled(TensorMap* out, int type, unsigned rank, void* 
   static constexpr uint64_t kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
   const auto base = reinterpret_cast<uint64_t>(address);
   if (type < 0 || type > kMapBFloat16 || rank < 1 || rank > 5 || base == 0 || base % 16 != 0) return state.Misuse(kInvalidValue);
-  if (reinterpret_cast<uintptr_t>(out) % 64 != 0 || interleave != 0 || swizzle < 0 || swizzle > 3) return state.Misuse(kInvalidValue);
+  if (reinterpret_cast<uintptr_t>(out) % 64 != 0 || interleave != 0 || swizzle < 0 || swizzle > 3)
+    return state.Misuse(kInvalidValue);
   FakeTensorMap map;
   map.address = base, map.type = static_cast<uint32_t>(type), map.rank = rank, map.element_strides = 1;
   for (unsigned d = 0; d < rank; ++d) {

@@ -21,12 +21,14 @@ Program ScaleProgram();
 // Two launches over a zeroed workspace of N floats: "first" (grid M x N) and "second" (grid M).
 Program TwoStepProgram();
 
-// C[M, N] from A[M, K] and B[K, N] with a row stride of ld (a scalar), float16 and float32; grid ceil(M / 64) x ceil(N / 64). It computes nothing.
+// C[M, N] from A[M, K] and B[K, N] with a row stride of ld (a scalar), float16 and float32; grid ceil(M / 64) x ceil(N / 64). It
+// computes nothing.
 Program MapProgram();
 
 // Changes a made-up kernel before it goes into a bundle.
 using EditKernel = std::function<void(CubinKernel& kernel, bool is_fast)>;
-// Gives the fast kernels of MapProgram maps of A (box 64x64, 128-byte swizzle), B (32x64) and C (64x32, none), behind their pointers.
+// Gives the fast kernels of MapProgram maps of A (box 64x64, 128-byte swizzle), B (32x64) and C (64x32, none), behind their
+// pointers.
 void AddMaps(CubinKernel& kernel, bool is_fast);
 
 // A bundle of `program` with made-up code for every class that a kernel of `target` may want. Symbols: the launch names.

@@ -1,4 +1,5 @@
-// Tensor maps and persistent launches on the fake driver: what is encoded, when, and what happens to tensors that TMA cannot take.
+// Tensor maps and persistent launches on the fake driver: what is encoded, when, and what happens to tensors that TMA cannot
+// take.
 #include "runtime/tensor_map.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,8 @@ struct MapArgs {
     strides = {{}, {ld, 1}, {}};
     scalars = {ScalarArg::Int(ld, DType::kInt64)};
     const DType types[] = {DType::kFloat16, DType::kFloat16, DType::kFloat32};
-    for (size_t t = 0; t < 3; ++t) tensors.push_back({reinterpret_cast<void*>(base + (t << 44)), types[t], shapes[t], strides[t]});
+    for (size_t t = 0; t < 3; ++t)
+      tensors.push_back({reinterpret_cast<void*>(base + (t << 44)), types[t], shapes[t], strides[t]});
   }
   LaunchRequest request(cuda::Stream stream = nullptr) const {
     LaunchRequest request;
@@ -205,7 +207,8 @@ TEST_F(TensorMapTest, EveryRuleIsCheckedBeforeTheDriverIsAsked) {
   const auto b = TensorMapEncoder::Make(*driver, plan, {1, DType::kFloat16, {32, 64}, 128}).value();
   const auto fits = [&](const MapArgs& args, cuda::TensorMap* out = nullptr) {
     LaunchValues values(plan);
-    EXPECT_TRUE(plan.Bind(args.tensors, args.scalars, nullptr, 0, values).ok()) << plan.Bind(args.tensors, args.scalars, nullptr, 0, values);
+    EXPECT_TRUE(plan.Bind(args.tensors, args.scalars, nullptr, 0, values).ok())
+        << plan.Bind(args.tensors, args.scalars, nullptr, 0, values);
     cuda::TensorMap map;
     return b->Fill(plan, values, out == nullptr ? map : *out);
   };
