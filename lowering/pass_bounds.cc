@@ -27,8 +27,13 @@ class BoundsProver {
         Process(branch->else_body);
       } else if (auto* loop = std::get_if<kir::While>(&stmt.op)) {
         Process(loop->body);
-      } else if (std::holds_alternative<kir::Roles>(stmt.op) || std::holds_alternative<kir::ForTiles>(stmt.op)) {
-        for (kir::Block* child : kir::ChildBlocks(stmt)) Process(*child);
+      } else if (auto* roles = std::get_if<kir::Roles>(&stmt.op)) {
+        for (kir::Role& role : roles->roles) {
+          if (role.instance != kNoId) BindBelow(role.instance, k_.exprs.Int(0), k_.exprs.Int(role.instances));
+          Process(role.body);
+        }
+      } else if (auto* tiles = std::get_if<kir::ForTiles>(&stmt.op)) {
+        Process(tiles->body);
       } else if (auto* copy = std::get_if<kir::Copy>(&stmt.op)) {
         Prove(copy->src, copy->layout);
         Prove(copy->dst, copy->layout);
