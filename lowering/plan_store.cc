@@ -177,7 +177,8 @@ absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
   for (int64_t column = 0, i = 0; column < columns; column += width, ++i) {
     Expr version = Int(i % versions);
     if (instances_ > 1) version = Fold(k_.exprs, AddIndex(k_.exprs, k_.exprs.Binary(ExprOp::kMul, turn_, Int(versions)), i % versions));
-    Emit(kir::StoreWait{static_cast<int>(versions - 1), true, {{stage, version}}});
+    // The first piece waits for all earlier stores: an odd number of them ended with its version.
+    Emit(kir::StoreWait{i == 0 ? 0 : static_cast<int>(versions - 1), true, {{stage, version}}});
     kir::TileAccess from = whole, to = WholeAccess(stage, 2);
     from.start.back() = AddIndex(k_.exprs, from.start.back(), column);
     to.start[0] = version;
