@@ -38,8 +38,10 @@ std::string Launcher(const std::string& source, const std::string& symbol, size_
          "  host::body = [=] { " +
          symbol + "(" + call +
          "); };\n"
+         "  gridDim.x = blocks;\n"
          "  for (unsigned b = 0; b < blocks; ++b) {\n"
          "    std::memset(smem, 0xff, sizeof smem);\n"
+         "    host::mbarriers.clear(), host::named.clear();\n"
          "    blockIdx.x = b;\n"
          "    if (!host::RunBlock(threads, seed + b)) return 0;\n"
          "  }\n"
@@ -47,7 +49,38 @@ std::string Launcher(const std::string& source, const std::string& symbol, size_
          "}\n";
 }
 
+// The functions of wgmma that `source` defines, as host functions: wgmma_m64n256k16_f32_bf16_bf16_kk.
+std::string HostProducts(const std::string& source) {
+  const std::string guard = "#ifndef wgmma_";
+  std::string text;
+  for (size_t at = source.find(guard); at != std::string::npos; at = source.find(guard, at + 1)) {
+    const std::string name = source.substr(at + 8, source.find('\n', at) - at - 8);
+    std::vector<std::string> parts;
+    std::istringstream words(name);
+    for (std::string part; std::getline(words, part, '_');) parts.push_back(part);
+    const size_t k = parts[1].find('k');
+    for (size_t i : {3, 4}) parts[i][0] = static_cast<char>(std::toupper(static_cast<unsigned char>(parts[i][0])));
+    text += "#define " + name + " host::Wgmma<" + parts[1].substr(4, k - 4) + ", " + parts[1].substr(k + 1) + ", host::" + parts[3] + ", host::" + parts[4] +
+            ", " + (parts[5][0] == 'm' ? "false, " : "true, ") + (parts[5][1] == 'm' ? "false>\n" : "true>\n");
+  }
+  return text;
+}
+
 }  // namespace
+
+HostTensorMap::HostTensorMap(void* base, int element_bytes, const std::vector<int64_t>& shape, const std::vector<int64_t>& box, int swizzle) {
+  const size_t rank = shape.size();
+  words[0] = reinterpret_cast<uint64_t>(base);
+  words[1] = rank | static_cast<uint64_t>(element_bytes) << 8 | static_cast<uint64_t>(swizzle) << 16;
+  int64_t stride = element_bytes;
+  for (size_t d = 0; d < rank; ++d) {
+    const size_t from = rank - 1 - d;  // the innermost first
+    words[2 + d] = static_cast<uint64_t>(shape[from]);
+    if (d > 0) words[6 + d] = static_cast<uint64_t>(stride);
+    stride *= shape[from];
+    words[11 + d / 4] |= static_cast<uint64_t>(box[from]) << d % 4 * 16;
+  }
+}
 
 GuardedMemory::GuardedMemory(size_t bytes) : bytes_(bytes) {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), used = (bytes + page - 1) / page * page;
@@ -82,7 +115,7 @@ std::unique_ptr<HostKernels> HostKernels::Build(const Lowered& lowered, const Ta
     for (const char* part : {"base", "types", "fp8", "convert", "memory", "math", "atomic", "grid", "debug"}) {
       out << "#include \"lowering/prelude/" << part << ".cuh\"\n";
     }
-    out << text;
+    out << "#include \"tests/lowering/host_hopper.h\"\n" << HostProducts(text) << text;
     for (size_t i = 0; i < lowered.kernels.size(); ++i) out << Launcher(text, lowered.kernels[i].symbol, i);
   }
   const char* const compiler = std::getenv("CXX");

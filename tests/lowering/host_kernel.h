@@ -27,6 +27,12 @@ class GuardedMemory {
   size_t mapped_ = 0, bytes_ = 0;
 };
 
+// A tensor map as host_hopper.h reads it, of a contiguous tensor.
+struct alignas(64) HostTensorMap {
+  HostTensorMap(void* base, int element_bytes, const std::vector<int64_t>& shape, const std::vector<int64_t>& box, int swizzle);
+  uint64_t words[16] = {};
+};
+
 // All kernels of a lowered program. One at a time in a process: they share their emulated shared memory with nobody else.
 class HostKernels {
  public:
