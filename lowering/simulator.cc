@@ -74,8 +74,8 @@ absl::Status CheckVisits(const Compiled& kernel, const Run& run) {
   for (const auto& [stmt, visits] : run.visits) {
     for (size_t tile = 0; tile < visits.size(); ++tile) {
       if (visits[tile] != 1) {
-        return Internal("kernel ", kernel.kernel->name, ", ", kernel.paths[static_cast<size_t>(stmt)], ": ", run.blocks, " blocks visit tile ", tile, " of ",
-                        visits.size(), " ", visits[tile], " times");
+        return Internal("kernel ", kernel.kernel->name, ", ", kernel.paths[static_cast<size_t>(stmt)], ": ", run.blocks,
+                        " blocks visit tile ", tile, " of ", visits.size(), " ", visits[tile], " times");
       }
     }
   }
@@ -96,7 +96,8 @@ absl::Status RunOnce(const Compiled& kernel, const SimArgs& args, const SimOptio
     return Internal("kernel ", kernel.kernel->name, ": its raster order visits ", coords.size(), " of ", tiles, " tiles");
   run.blocks = tiles;
   if (kernel.persistent && tiles > 0) {
-    run.blocks = options.blocks > 0 ? std::min(options.blocks, tiles) : 1 + static_cast<int64_t>(run.random() % static_cast<uint64_t>(tiles));
+    run.blocks = options.blocks > 0 ? std::min(options.blocks, tiles)
+                                    : 1 + static_cast<int64_t>(run.random() % static_cast<uint64_t>(tiles));
   }
   for (uint32_t number : RandomOrder(run.blocks, run.random)) TILERT_RETURN_IF_ERROR(ThreadBlock(run, number).Execute());
   return CheckVisits(kernel, run);
@@ -140,7 +141,8 @@ absl::Status RunAll(const Compiled& kernel, const SimArgs& args, const SimOption
 
 std::string SimReport::ToString() const {
   return Cat(blocks, " blocks, ", statements, " statements, ", barriers, " barriers, ", async_copies, " cp.async, ", tma_loads,
-             " TMA loads, ", tma_stores, " TMA stores, ", wgmmas, " wgmma, ", shared_accesses, " shared and ", global_accesses, " global accesses checked");
+             " TMA loads, ", tma_stores, " TMA stores, ", wgmmas, " wgmma, ", shared_accesses, " shared and ", global_accesses,
+             " global accesses checked");
 }
 
 absl::StatusOr<SimReport> Simulate(const kir::Kernel& kernel, const SimArgs& args, const SimOptions& options) {

@@ -1,19 +1,20 @@
 // The simulator: runs a KernelIr on the CPU as a GPU would, and looks for what a GPU would not tell.
 //
-// Blocks run one after another in random order; the warps of a block (of all its roles) are interleaved at random, statement by statement, and
-// asynchronous work (cp.async, TMA, wgmma) happens at random moments in between, from a seed that an error names, so that it can be
-// replayed. Every thread has its own registers, laid out as the kernel says; shared memory is one byte array. Reported, each with statement, thread
-// and coordinates:
-//   - races in shared memory (happens-before by BarSync, mbarriers and the order token: also between lanes of one warp) and in global
-//     memory, within and between blocks;
-//   - asynchronous work whose data is touched before the wait that covers it, waits whose `retires` is not true, work nobody waits for;
-//   - writes that the async proxy (TMA stores, wgmma) reads without a ProxyFence of their thread; accumulators and A registers touched while a
-//     wgmma may use them, or used by one without a WgmmaFence since they were touched;
+// Blocks run one after another in random order; the warps of a block (of all its roles) are interleaved at random, statement
+// by statement, and asynchronous work (cp.async, TMA, wgmma) happens at random moments in between, from a seed that an error
+// names, so that it can be replayed. Every thread has its own registers, laid out as the kernel says; shared memory is one
+// byte array. Reported, each with statement, thread and coordinates:
+//   - races in shared memory (happens-before by BarSync, mbarriers and the order token: also between lanes of one warp) and
+//     in global memory, within and between blocks;
+//   - asynchronous work whose data is touched before the wait that covers it, waits whose `retires` is not true, work nobody
+//     waits for;
+//   - writes that the async proxy (TMA stores, wgmma) reads without a ProxyFence of their thread; accumulators and A
+//     registers touched while a wgmma may use them, or used by one without a WgmmaFence since they were touched;
 //   - arrivals, bytes and parities of mbarriers as the hardware counts them; deadlocks, with who waits for what;
 //   - barriers that not every warp reaches, or reaches at another statement or iteration;
 //   - values that were never written reaching arithmetic or global memory (registers and shared memory begin unwritten);
-//   - elements that the executing thread does not hold, layouts and alignments that are not those of the instruction (mma, ldmatrix, stmatrix, wgmma,
-//     TMA), points of one Elementwise that depend on each other;
+//   - elements that the executing thread does not hold, layouts and alignments that are not those of the instruction (mma,
+//     ldmatrix, stmatrix, wgmma, TMA), points of one Elementwise that depend on each other;
 //   - `inside` flags that are not true, versions and register elements that do not exist, vectors that are not aligned or not
 //     contiguous; tiles of a persistent kernel that are visited twice or never.
 // Its word is "checked", not "proved": it sees the interleavings, trip counts and shapes it is given. Happens-before does not

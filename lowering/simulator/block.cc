@@ -115,22 +115,28 @@ void ThreadBlock::ReleaseBarrier(const Group& group) {
   ++run_.report->barriers;
 }
 
-// No warp can run and nothing is pending.
+// No warp can run and nothing is pending. Warps of a role that wait for the same are named together.
 void ThreadBlock::ReportDeadlock() {
-  std::string waits;
+  std::vector<std::pair<std::string, std::string>> waits;  // who, and where for what
   const Warp* first = nullptr;
   for (const Warp& warp : warps_) {
     if (warp.state == Warp::State::kDone) continue;
     if (first == nullptr) first = &warp;
     const Group& group = groups_[static_cast<size_t>(warp.group)];
-    std::string what = "a barrier";
+    std::string what = warp.state == Warp::State::kWaiting ? async_.Awaited(warp) : "a barrier";
     for (int w = group.first; w < group.first + group.warps && warp.state == Warp::State::kAtBarrier; ++w) {
       if (warps_[static_cast<size_t>(w)].state == Warp::State::kDone) what = Cat("warp ", w, ", which has ended");
     }
-    if (warp.state == Warp::State::kWaiting) what = async_.Awaited(warp);
-    if (waits.size() < 2000) waits += Cat(waits.empty() ? "" : "; ", NameOf(warp), " at ", PathOf(warp.stmt->number), " waits for ", what);
+    what = Cat(" at ", PathOf(warp.stmt->number), " waits for ", what);
+    if (!waits.empty() && waits.back().second == what) {
+      waits.back().first += Cat(", ", warp.index);
+    } else {
+      waits.emplace_back(NameOf(warp), what);
+    }
   }
-  Fail(*first, 0, Cat("deadlock: ", waits));
+  std::string text;
+  for (const auto& [who, what] : waits) text += Cat(text.empty() ? "" : "; ", who, what);
+  Fail(*first, 0, Cat("deadlock: ", text));
 }
 
 bool ThreadBlock::CountStep() {
@@ -153,7 +159,8 @@ void ThreadBlock::FailAs(absl::StatusCode code, const Warp& warp, int lane, cons
   std::string tile;
   for (int64_t c : warp.tile) tile += Cat(tile.empty() ? "" : ", ", c);
   const std::string block = kernel_.persistent ? Cat("block ", number_, ", tile (", tile, ")") : Cat("block (", tile, ")");
-  status_ = absl::Status(code, Cat("kernel ", kernel_.kernel->name, ", ", path, ", ", block, " ", NameOf(warp), " lane ", lane, ": ", what));
+  status_ = absl::Status(
+      code, Cat("kernel ", kernel_.kernel->name, ", ", path, ", ", block, " ", NameOf(warp), " lane ", lane, ": ", what));
 }
 
 std::string ThreadBlock::NameOf(const Warp& warp) const {

@@ -18,10 +18,6 @@ class ThreadBlock {
 
  private:
   friend class AsyncWork;
-  struct Flow {
-    uint32_t broke = 0, continued = 0;
-  };
-
   // block.cc: scheduling and synchronisation.
   Warp* PickWarp();
   void ArriveAtBarrier(Warp& warp, const CStmt& stmt);
@@ -76,13 +72,6 @@ class ThreadBlock {
                   std::vector<const Value*>& coords);
 
   // block_copy.cc
-  struct Side {
-    const CAccess* access = nullptr;
-    std::vector<int64_t> start;
-    std::vector<Row> rows;
-    std::vector<const Value*> coords;
-    Places places;
-  };
   Side BeginSide(Warp& warp, const CAccess& access);
   void LocateSide(Warp& warp, const CCopy& copy, Side& side, int64_t reg, uint32_t mask);
   void RunCopy(Warp& warp, const CCopy& copy);

@@ -7,8 +7,13 @@
 namespace tilert::sim {
 
 AsyncWork::AsyncWork(ThreadBlock& block)
-    : block_(block), kernel_(block.kernel_), tokens_(1), written_(kernel_.buffers.size()), landed_(kernel_.buffers.size()),
-      packed_(static_cast<size_t>(kernel_.wgmmas)), eagerness_(static_cast<int>(block.run_.random() % 3)) {
+    : block_(block),
+      kernel_(block.kernel_),
+      tokens_(1),
+      written_(kernel_.buffers.size()),
+      landed_(kernel_.buffers.size()),
+      packed_(static_cast<size_t>(kernel_.wgmmas)),
+      eagerness_(static_cast<int>(block.run_.random() % 3)) {
   const std::vector<kir::Ring>& rings = kernel_.kernel->rings;
   for (size_t r = 0; r < rings.size(); ++r) {
     for (int s = 0; s < rings[r].slots; ++s) {
@@ -22,7 +27,7 @@ AsyncWork::AsyncWork(ThreadBlock& block)
   for (size_t b = 0; b < kernel_.buffers.size(); ++b) landed_[b].resize(static_cast<size_t>(kernel_.buffers[b].source->versions));
 }
 
-void AsyncWork::Mbarrier::TryComplete() {
+void Mbarrier::TryComplete() {
   if (pending != 0 || bytes != 0) return;
   ++phase;
   pending = count;
@@ -44,7 +49,8 @@ std::string AsyncWork::SlotName(int slot) const {
 bool AsyncWork::Issues(const Warp& warp) const { return warp.index == 0; }
 
 void AsyncWork::FailAt(int stmt, const std::string& what) {
-  if (!block_.failed()) block_.status_ = Internal("kernel ", kernel_.kernel->name, ", ", block_.PathOf(stmt), ", block ", block_.number_, ": ", what);
+  if (!block_.failed())
+    block_.status_ = Internal("kernel ", kernel_.kernel->name, ", ", block_.PathOf(stmt), ", block ", block_.number_, ": ", what);
 }
 
 void AsyncWork::Execute(Warp& warp, const CStmt& stmt) {
@@ -73,7 +79,7 @@ void AsyncWork::Execute(Warp& warp, const CStmt& stmt) {
 
 // ---- waiting
 
-const AsyncWork::Mbarrier& AsyncWork::Awaits(const Warp& warp, const CAcquire& acquire, bool* parity) const {
+const Mbarrier& AsyncWork::Awaits(const Warp& warp, const CAcquire& acquire, bool* parity) const {
   const int64_t position = warp.positions[acquire.ring];
   const Slot& slot = slots_[static_cast<size_t>(SlotOf(acquire.ring, position))];
   // A fresh barrier counts as one whose phase of parity 1 is complete: the first round of filling falls through.
@@ -114,7 +120,9 @@ void AsyncWork::Pass(Warp& warp) {
   if (const auto* acquire = std::get_if<CAcquire>(&warp.stmt->op)) return PassRing(warp, *acquire);
   if (const int64_t needed = OrderNeeds(warp); needed > 0) {
     const Group& group = block_.groups_[static_cast<size_t>(warp.group)];
-    warp.clock.Join(tokens_[static_cast<size_t>(group.role)].passes[static_cast<size_t>(1 - group.instance)][static_cast<size_t>(needed - 1)].clock);
+    warp.clock.Join(tokens_[static_cast<size_t>(group.role)]
+                        .passes[static_cast<size_t>(1 - group.instance)][static_cast<size_t>(needed - 1)]
+                        .clock);
   }
   ++warp.order_waits;
 }
@@ -136,9 +144,9 @@ std::string AsyncWork::Awaited(const Warp& warp) const {
   const int64_t position = warp.positions[acquire->ring];
   bool parity = false;
   const Mbarrier& barrier = Awaits(warp, *acquire, &parity);
-  return Cat(SlotName(SlotOf(acquire->ring, position)), " to be ", acquire->fill ? "empty" : "full", " (position ", position, ", parity ", parity,
-             "; the barrier is in phase ", barrier.phase, ", which lacks ", barrier.pending, " of ", barrier.count, " arrivals and ", barrier.bytes,
-             " bytes)");
+  return Cat(SlotName(SlotOf(acquire->ring, position)), " to be ", acquire->fill ? "empty" : "full", " (position ", position,
+             ", parity ", parity, "; the barrier is in phase ", barrier.phase, ", which lacks ", barrier.pending, " of ",
+             barrier.count, " arrivals and ", barrier.bytes, " bytes)");
 }
 
 // ---- arriving
@@ -150,8 +158,9 @@ void AsyncWork::Run(Warp& warp, const CExpectTx& expect) {
   Mbarrier& full = slots_[static_cast<size_t>(number)].full;
   const uint32_t round = RoundOf(expect.ring, position);
   if (full.phase != round || full.pending == 0) {
-    return block_.Fail(warp, 0, Cat("arrives at the full barrier of ", SlotName(number), " for round ", round, ", but it is in phase ", full.phase,
-                                    full.pending == 0 ? ", for which it has arrived already" : ""));
+    return block_.Fail(warp, 0,
+                       Cat("arrives at the full barrier of ", SlotName(number), " for round ", round, ", but it is in phase ",
+                           full.phase, full.pending == 0 ? ", for which it has arrived already" : ""));
   }
   if (warp.lanes == 1) block_.SyncLanes(warp);
   full.arriving.Join(warp.clock);
@@ -165,16 +174,18 @@ void AsyncWork::Run(Warp& warp, const CRelease& release) {
   std::vector<int64_t>& held = warp.held[release.ring];
   const auto found = std::find(held.begin(), held.end(), position);
   if (found == held.end()) {
-    return block_.Fail(warp, 0, Cat("releases position ", position, " of ring ", kernel_.kernel->rings[release.ring].name,
-                                    ", which this warp has not acquired, or has released already"));
+    return block_.Fail(warp, 0,
+                       Cat("releases position ", position, " of ring ", kernel_.kernel->rings[release.ring].name,
+                           ", which this warp has not acquired, or has released already"));
   }
   held.erase(found);
   const int number = SlotOf(release.ring, position);
   Mbarrier& empty = slots_[static_cast<size_t>(number)].empty;
   const uint32_t round = RoundOf(release.ring, position);
   if (empty.phase != round) {
-    return block_.Fail(warp, 0, Cat("arrives at the empty barrier of ", SlotName(number), " for round ", round, ", but it is in phase ", empty.phase,
-                                    ": more arrivals than the ring's ", empty.count, " consumers, or too few before"));
+    return block_.Fail(warp, 0,
+                       Cat("arrives at the empty barrier of ", SlotName(number), " for round ", round, ", but it is in phase ",
+                           empty.phase, ": more arrivals than the ring's ", empty.count, " consumers, or too few before"));
   }
   block_.SyncLanes(warp);
   empty.arriving.Join(warp.clock);
@@ -204,7 +215,10 @@ void AsyncWork::PassOrder(Warp& warp) {
 // ---- when things happen
 
 bool AsyncWork::RunOne() {
-  struct Choice { Warp* warp; size_t index; };
+  struct Choice {
+    Warp* warp;
+    size_t index;
+  };
   std::vector<Choice> choices;
   for (size_t i = 0; i < loads_.size(); ++i) choices.push_back({nullptr, i});
   for (Warp& warp : block_.warps_) {
@@ -256,8 +270,9 @@ void AsyncWork::CheckEnd() {
   }
   for (size_t s = 0; s < slots_.size() && !block_.failed(); ++s) {
     if (slots_[s].filled <= slots_[s].acquired) continue;
-    block_.status_ = Internal("kernel ", kernel_.kernel->name, ", block ", block_.number_, ": ends though nobody has waited for round ",
-                              slots_[s].filled - 1, " of ", SlotName(static_cast<int>(s)), " to be full");
+    block_.status_ =
+        Internal("kernel ", kernel_.kernel->name, ", block ", block_.number_, ": ends though nobody has waited for round ",
+                 slots_[s].filled - 1, " of ", SlotName(static_cast<int>(s)), " to be full");
   }
 }
 

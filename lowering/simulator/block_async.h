@@ -1,7 +1,8 @@
 // What goes on in a block besides its warps: rings of mbarriers, TMA, wgmma, order tokens.
 //
-// Asynchronous work is checked when it is issued, as accesses that last until a wait knows them done (a component of the clocks each), and
-// happens at a random moment: wgmma in order, some time between issue and wait; a TMA load in one piece; a TMA store's reads and then its writes.
+// Asynchronous work is checked when it is issued, as accesses that last until a wait knows them done (a component of the
+// clocks each), and happens at a random moment: wgmma in order, between issue and wait; a TMA load at once; a TMA store's
+// reads, then its writes.
 #pragma once
 
 #include <array>
@@ -39,25 +40,24 @@ class AsyncWork {
   void SharedWritten(BufferId buffer);
 
  private:
-  // Completes a phase when all arrivals and bytes of it are there (PTX ISA, "mbarrier").
-  struct Mbarrier {
-    int count = 1, pending = 1;
-    int64_t bytes = 0;     // expected and not yet arrived
-    uint32_t phase = 0;
-    Clock arriving, completed;  // what the arrivals of this phase and of the last one knew
-    void TryComplete();
-  };
   struct Slot {
     kir::RingId ring = 0;
     Mbarrier full, empty;
     uint32_t filled = 0, acquired = 0;  // rounds
   };
   struct Token {  // of a role: what each instance has passed on so far
-    struct Pass { int warps = 0; Clock clock; };
+    struct Pass {
+      int warps = 0;
+      Clock clock;
+    };
     std::array<std::vector<Pass>, 2> passes;
   };
   // Elements of an operand as floats, A as [m][k], B as [k][n].
-  struct Packed { std::vector<int64_t> start; uint64_t stamp = 0; std::vector<float> values; };
+  struct Packed {
+    std::vector<int64_t> start;
+    uint64_t stamp = 0;
+    std::vector<float> values;
+  };
 
   // block_async.cc
   int SlotOf(kir::RingId ring, int64_t position) const;
@@ -74,13 +74,16 @@ class AsyncWork {
   void FailAt(int stmt, const std::string& what);
 
   // block_tma.cc
-  struct Chunk { int64_t shared, global, begin, end; };  // 16 bytes; begin … end: elements inside the tensor
+  struct Chunk {
+    int64_t shared, global, begin, end;
+  };  // 16 bytes; begin … end: elements inside the tensor
   template <typename Visit>
   void ForEachChunk(const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, Visit visit) const;
   std::vector<int64_t> Coords(Warp& warp, const CTmaTile& tile);
   Observer AsyncObserver(const Warp& warp, int lane, int component, uint32_t epoch) const;
   void TouchTile(Warp& warp, BufferId tile, int64_t version, bool write, const Observer& now);
-  void TouchTensor(Warp& warp, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, AccessKind kind, const Observer& now);
+  void TouchTensor(Warp& warp, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, AccessKind kind,
+                   const Observer& now);
   void Run(Warp& warp, const CStmt& stmt, const CTmaLoad& load);
   void Run(Warp& warp, const CStmt& stmt, const CTmaStore& store);
   void Run(Warp& warp, const CStoreWait& wait);
@@ -91,18 +94,20 @@ class AsyncWork {
   void Issue(Warp& warp, const CStmt& stmt, const CWgmma& gemm);
   void Run(Warp& warp, const CWgmmaWait& wait);
   bool TouchRegisters(Warp& warp, const CWgmma& gemm);
-  void TouchOperand(Warp& warp, const CAccess& access, const std::vector<int64_t>& start, int64_t first, int64_t count, int64_t depth);
+  void TouchOperand(Warp& warp, const CAccess& access, const std::vector<int64_t>& start, int64_t first, int64_t count,
+                    int64_t depth);
   void Multiply(Warp& warp, const PendingWgmma& work);
   const std::vector<float>& Pack(const CWgmma& gemm, const CAccess& access, const std::vector<int64_t>& start, bool is_b);
-  std::vector<float> GatherRegisters(Warp& warp, BufferId buffer, const std::vector<CElement>& elements, size_t cells, int stmt, bool is_operand);
+  std::vector<float> GatherRegisters(Warp& warp, BufferId buffer, const std::vector<CElement>& elements, size_t cells, int stmt,
+                                     bool is_operand);
 
   ThreadBlock& block_;
   const Compiled& kernel_;
-  std::vector<Slot> slots_;             // of all rings
-  std::vector<Token> tokens_;           // by role
+  std::vector<Slot> slots_;    // of all rings
+  std::vector<Token> tokens_;  // by role
   std::vector<PendingLoad> loads_;
-  std::vector<uint64_t> written_;       // by BufferId: how often it was written,
-  std::vector<std::vector<uint64_t>> landed_;  // and each version by TMA
+  std::vector<uint64_t> written_;                           // by BufferId: how often it was written,
+  std::vector<std::vector<uint64_t>> landed_;               // and each version by TMA
   std::vector<std::array<std::vector<Packed>, 2>> packed_;  // by CWgmma::number: A, B
   int eagerness_ = 0;
 };

@@ -17,7 +17,7 @@ bool FollowsLast(const CAccess& access, const LayoutTables& layout) {
 
 }  // namespace
 
-ThreadBlock::Side ThreadBlock::BeginSide(Warp& warp, const CAccess& access) {
+Side ThreadBlock::BeginSide(Warp& warp, const CAccess& access) {
   Side side;
   side.access = &access;
   for (const Code& start : access.start) side.start.push_back(Uniform(warp, start).i);

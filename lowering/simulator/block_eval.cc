@@ -85,7 +85,8 @@ void ThreadBlock::EvalLoad(Warp& warp, const LoadRef& load, uint32_t mask, DType
 Value ThreadBlock::Uniform(Warp& warp, const Code& code) {
   const Value* row = Eval(warp, code, warp.lanes, code.per_lane() ? kLanes : 1);
   for (int l = 1; l < kLanes && code.per_lane() && !failed(); ++l) {
-    if ((warp.lanes >> l & 1) && row[l].i != row[0].i) Fail(warp, l, "a value that must be the same in all threads differs from lane 0's");
+    if ((warp.lanes >> l & 1) && row[l].i != row[0].i)
+      Fail(warp, l, "a value that must be the same in all threads differs from lane 0's");
   }
   return row[0];
 }

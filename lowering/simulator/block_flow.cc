@@ -108,7 +108,9 @@ void ThreadBlock::LeaveRoles(Warp& warp, const CStmt& stmt) {
 
 void ThreadBlock::EnterTiles(Warp& warp, const CStmt& stmt, const CForTiles& tiles) {
   const Group& group = groups_[static_cast<size_t>(warp.group)];
-  const int instances = group.role < 0 ? 1 : static_cast<int>(std::count_if(groups_.begin(), groups_.end(), [&](const Group& g) { return g.role == group.role; }));
+  const int instances = group.role < 0 ? 1 : static_cast<int>(std::count_if(groups_.begin(), groups_.end(), [&](const Group& g) {
+    return g.role == group.role;
+  }));
   ControlFrame frame{&tiles.body, 0, &stmt};
   frame.value = number_ + group.instance * run_.blocks;
   frame.step = instances * run_.blocks;
@@ -122,7 +124,8 @@ void ThreadBlock::BindTile(Warp& warp, const CStmt& stmt, int64_t tile) {
   warp.tile = TileCoords(kernel_, tile);
   for (size_t d = 0; d < warp.tile.size(); ++d) SetVar(warp, kernel_.kernel->block_vars[d], Value{.i = warp.tile[d]});
   if (warp.index != 0) return;
-  auto found = std::find_if(run_.visits.begin(), run_.visits.end(), [&](const auto& visits) { return visits.first == stmt.number; });
+  auto found =
+      std::find_if(run_.visits.begin(), run_.visits.end(), [&](const auto& visits) { return visits.first == stmt.number; });
   if (found == run_.visits.end())
     found = run_.visits.insert(found, {stmt.number, std::vector<uint16_t>(static_cast<size_t>(Tiles(kernel_)))});
   ++found->second[static_cast<size_t>(tile)];
@@ -130,7 +133,8 @@ void ThreadBlock::BindTile(Warp& warp, const CStmt& stmt, int64_t tile) {
 
 void ThreadBlock::Unwind(Warp& warp, bool leave_loop) {
   while (!warp.stack.empty() && warp.stack.back().loop == nullptr) warp.stack.pop_back();
-  if (warp.stack.empty() || std::holds_alternative<CRoles>(warp.stack.back().loop->op)) return Fail(warp, 0, "break or continue outside a loop");
+  if (warp.stack.empty() || std::holds_alternative<CRoles>(warp.stack.back().loop->op))
+    return Fail(warp, 0, "break or continue outside a loop");
   if (leave_loop) {
     warp.stack.pop_back();
   } else {
@@ -142,8 +146,10 @@ void ThreadBlock::Declare(Warp& warp, const CDeclare& declare) {
   const BufferInfo& info = Info(declare.buffer);
   Registers& registers = warp.registers[declare.buffer];
   if (std::max(registers.wgmma_acc, registers.wgmma_a) > warp.wgmma_retired) {
-    return Fail(warp, 0, Cat("declares ", info.source->name, " while the wgmma at ",
-                             PathOf(async_.StmtOf(warp, std::max(registers.wgmma_acc, registers.wgmma_a))), " may still use its registers"));
+    return Fail(
+        warp, 0,
+        Cat("declares ", info.source->name, " while the wgmma at ",
+            PathOf(async_.StmtOf(warp, std::max(registers.wgmma_acc, registers.wgmma_a))), " may still use its registers"));
   }
   registers.needs_fence = true;
   const auto regs = static_cast<size_t>(info.layout->regs());

@@ -26,7 +26,8 @@ Agent ThreadBlock::AgentOf(const Warp& warp, int lane) const {
 }
 
 Observer ThreadBlock::ObserverOf(const Warp& warp, int lane) const {
-  Observer now{AgentOf(warp, lane), &warp.clock, static_cast<int16_t>(warp.number), static_cast<int16_t>(lane), false, warp.own_fence};
+  Observer now{AgentOf(warp, lane),        &warp.clock, static_cast<int16_t>(warp.number),
+               static_cast<int16_t>(lane), false,       warp.own_fence};
   if (lane != 0) return now;  // lane 0 issues the TMA stores
   now.store_read = static_cast<int16_t>(components_.StoreRead(warp.number));
   now.store_write = static_cast<int16_t>(components_.StoreWrite(warp.number));
@@ -39,7 +40,9 @@ Registers& ThreadBlock::Touch(Warp& warp, BufferId buffer) {
   Registers& registers = warp.registers[buffer];
   if (registers.data.empty()) Declare(warp, {buffer, false});
   if (const uint32_t group = std::max(registers.wgmma_acc, registers.wgmma_a); group > warp.wgmma_retired)
-    Fail(warp, 0, Cat("touches ", Info(buffer).source->name, " while the wgmma at ", PathOf(async_.StmtOf(warp, group)), " may still use its registers"));
+    Fail(warp, 0,
+         Cat("touches ", Info(buffer).source->name, " while the wgmma at ", PathOf(async_.StmtOf(warp, group)),
+             " may still use its registers"));
   registers.needs_fence = true;
   return registers;
 }

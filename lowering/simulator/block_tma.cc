@@ -12,12 +12,14 @@ constexpr int64_t kChunkBytes = SharedShadow::kSectorBytes;
 
 }  // namespace
 
-// Chunks of 16 bytes of a tile, panel by panel within a row of it: `shared` bytes from the start of shared memory, `global` elements from that of the tensor.
+// Chunks of 16 bytes of a tile, panel by panel within a row of it: `shared` bytes from the start of shared memory, `global`
+// elements from that of the tensor.
 template <typename Visit>
 void AsyncWork::ForEachChunk(const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, Visit visit) const {
   const BufferInfo &tensor = kernel_.buffers[tile.tensor], &shared = kernel_.buffers[tile.tile];
   const size_t rank = tile.box.size();
-  const int64_t columns = shared.shape.back(), rows = static_cast<int64_t>(shared.offsets.size()) / columns, step = kChunkBytes / shared.bytes;
+  const int64_t columns = shared.shape.back(), rows = static_cast<int64_t>(shared.offsets.size()) / columns,
+                step = kChunkBytes / shared.bytes;
   const int64_t start = shared.source->offset + version * shared.version_bytes;
   for (int64_t row = 0; row < rows; ++row) {
     int64_t rest = row, at = 0;
@@ -31,7 +33,9 @@ void AsyncWork::ForEachChunk(const CTmaTile& tile, int64_t version, const std::v
     for (int64_t column = 0; column < columns; column += step) {
       const int64_t c = coords[rank - 1] + column;
       Chunk chunk{start + shared.offsets[static_cast<size_t>(row * columns + column)], at + c, 0, 0};
-      if (inside) chunk.begin = std::clamp<int64_t>(-c, 0, step), chunk.end = std::clamp<int64_t>(tensor.shape[rank - 1] - c, chunk.begin, step);
+      if (inside)
+        chunk.begin = std::clamp<int64_t>(-c, 0, step),
+        chunk.end = std::clamp<int64_t>(tensor.shape[rank - 1] - c, chunk.begin, step);
       visit(chunk);
     }
   }
@@ -41,7 +45,8 @@ std::vector<int64_t> AsyncWork::Coords(Warp& warp, const CTmaTile& tile) {
   std::vector<int64_t> coords;
   for (const Code& code : tile.coords) {
     coords.push_back(block_.Uniform(warp, code).i);
-    if (coords.back() != static_cast<int32_t>(coords.back())) block_.Fail(warp, 0, Cat("a box coordinate of ", coords.back(), " does not fit 32 bits"));
+    if (coords.back() != static_cast<int32_t>(coords.back()))
+      block_.Fail(warp, 0, Cat("a box coordinate of ", coords.back(), " does not fit 32 bits"));
   }
   return coords;
 }
@@ -62,34 +67,40 @@ void AsyncWork::TouchTile(Warp& warp, BufferId tile, int64_t version, bool write
   for (int64_t s = 0; s < info.source->shared.bytes() / kChunkBytes; ++s) {
     Agent other;
     if (const char* fault = block_.shared_shadow_.TouchAsync(static_cast<size_t>(first + s), write, now, &other))
-      return block_.Fail(warp, 0, Cat("version ", version, " of ", info.source->name, ", byte ", s * kChunkBytes, ": ", fault, " ", block_.Describe(other)));
+      return block_.Fail(warp, 0,
+                         Cat("version ", version, " of ", info.source->name, ", byte ", s * kChunkBytes, ": ", fault, " ",
+                             block_.Describe(other)));
   }
   block_.run_.report->shared_accesses += static_cast<int64_t>(info.offsets.size());
 }
 
-void AsyncWork::TouchTensor(Warp& warp, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, AccessKind kind,
-                            const Observer& now) {
+void AsyncWork::TouchTensor(Warp& warp, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords,
+                            AccessKind kind, const Observer& now) {
   const BufferInfo& tensor = kernel_.buffers[tile.tensor];
   Shadow* shadow = block_.run_.globals[tile.tensor].shadow.get();
-  if (shadow == nullptr && kind != AccessKind::kRead) return block_.Fail(warp, 0, Cat("writes ", tensor.source->name, ", which is declared to be read only"));
+  if (shadow == nullptr && kind != AccessKind::kRead)
+    return block_.Fail(warp, 0, Cat("writes ", tensor.source->name, ", which is declared to be read only"));
   ForEachChunk(tile, version, coords, [&](const Chunk& chunk) {
     block_.run_.report->global_accesses += chunk.end - chunk.begin;
     for (int64_t e = chunk.begin; e < chunk.end && shadow != nullptr && !block_.failed(); ++e) {
       Agent other;
       if (const char* fault = shadow->Touch(static_cast<size_t>(chunk.global + e), kind, now, &other))
-        block_.Fail(warp, 0, Cat(tensor.source->name, ", element ", chunk.global + e, " of memory: ", fault, " ", block_.Describe(other)));
+        block_.Fail(warp, 0,
+                    Cat(tensor.source->name, ", element ", chunk.global + e, " of memory: ", fault, " ", block_.Describe(other)));
     }
     if (kind != AccessKind::kRead && chunk.end > chunk.begin && !block_.failed() &&
         !block_.shared_shadow_.SectorDefined(static_cast<size_t>(chunk.shared / kChunkBytes)))
-      block_.Fail(warp, 0, Cat("stores from version ", version, " of ", kernel_.buffers[tile.tile].source->name, " what was never written"));
+      block_.Fail(
+          warp, 0,
+          Cat("stores from version ", version, " of ", kernel_.buffers[tile.tile].source->name, " what was never written"));
   });
 }
 
 void AsyncWork::Run(Warp& warp, const CStmt& stmt, const CTmaLoad& load) {
   if (!Issues(warp)) return;
   const int64_t position = warp.positions[load.ring];
-  PendingLoad work{&stmt, SlotOf(load.ring, position), RoundOf(load.ring, position), position % kernel_.kernel->rings[load.ring].slots,
-                   Coords(warp, load.tile)};
+  PendingLoad work{&stmt, SlotOf(load.ring, position), RoundOf(load.ring, position),
+                   position % kernel_.kernel->rings[load.ring].slots, Coords(warp, load.tile)};
   if (block_.failed()) return;
   Slot& slot = slots_[static_cast<size_t>(work.slot)];
   slot.filled = std::max(slot.filled, work.round + 1);
@@ -108,7 +119,8 @@ void AsyncWork::Land(const PendingLoad& load) {
     uint8_t* to = block_.shared_.data() + chunk.shared;
     std::memset(to, 0, kChunkBytes);
     if (chunk.end == chunk.begin) return;
-    std::memcpy(to + chunk.begin * info.bytes, tensor + (chunk.global + chunk.begin) * info.bytes, static_cast<size_t>((chunk.end - chunk.begin) * info.bytes));
+    std::memcpy(to + chunk.begin * info.bytes, tensor + (chunk.global + chunk.begin) * info.bytes,
+                static_cast<size_t>((chunk.end - chunk.begin) * info.bytes));
   });
   for (BufferId other : kernel_.overlaps[tile.tile]) {
     if (other != tile.tile) ++written_[other];
@@ -119,9 +131,9 @@ void AsyncWork::Land(const PendingLoad& load) {
   const auto bytes = static_cast<int64_t>(info.offsets.size()) * info.bytes;
   full.bytes -= bytes;
   if (full.phase != load.round || full.bytes < 0) {
-    return FailAt(load.stmt->number,
-                  Cat(bytes, " bytes of round ", load.round, " arrive at ", SlotName(load.slot), ", whose full barrier is in phase ", full.phase, " and expects ",
-                      full.bytes + bytes, ": not announced by an ExpectTx, or by one of too few bytes"));
+    return FailAt(load.stmt->number, Cat(bytes, " bytes of round ", load.round, " arrive at ", SlotName(load.slot),
+                                         ", whose full barrier is in phase ", full.phase, " and expects ", full.bytes + bytes,
+                                         ": not announced by an ExpectTx, or by one of too few bytes"));
   }
   uint32_t& seen = full.arriving.seen[static_cast<size_t>(block_.components_.Slot(load.slot))];
   seen = std::max(seen, load.round + 1);
@@ -138,7 +150,8 @@ void AsyncWork::Run(Warp& warp, const CStmt& stmt, const CTmaStore& store) {
   if (block_.failed()) return;
   if (work.version < 0 || work.version >= kernel_.buffers[store.tile.tile].source->versions)
     return block_.Fail(warp, 0, Cat("there is no version ", work.version, " of ", kernel_.buffers[store.tile.tile].source->name));
-  TouchTile(warp, store.tile.tile, work.version, false, AsyncObserver(warp, 0, block_.components_.StoreRead(warp.number), work.group));
+  TouchTile(warp, store.tile.tile, work.version, false,
+            AsyncObserver(warp, 0, block_.components_.StoreRead(warp.number), work.group));
   if (block_.failed()) return;
   TouchTensor(warp, store.tile, work.version, work.coords, store.add ? AccessKind::kAtomic : AccessKind::kWrite,
               AsyncObserver(warp, 0, block_.components_.StoreWrite(warp.number), work.group));
@@ -188,15 +201,19 @@ void AsyncWork::Run(Warp& warp, const CStoreWait& wait) {
     }
     warp.stores_read = std::max(warp.stores_read, done);
     if (!wait.read) warp.stores_written = std::max(warp.stores_written, done);
-    while (!warp.stores.empty() && warp.stores.front().group <= warp.stores_read && warp.stores.front().stage == PendingStore::Stage::kWritten)
+    while (!warp.stores.empty() && warp.stores.front().group <= warp.stores_read &&
+           warp.stores.front().stage == PendingStore::Stage::kWritten)
       warp.stores.pop_front();
   }
   for (const CRetired& retired : wait.retires) {
     const int64_t version = retired.has_version ? block_.Uniform(warp, retired.version).i : 0;
     for (const PendingStore& store : warp.stores) {
-      if (store.group <= warp.stores_read || std::get<CTmaStore>(store.stmt->op).tile.tile != retired.buffer || store.version != version) continue;
-      return block_.Fail(warp, 0, Cat("declares version ", version, " of ", kernel_.buffers[retired.buffer].source->name, " read, but the store at ",
-                                      block_.PathOf(store.stmt->number), " may still read it"));
+      if (store.group <= warp.stores_read || std::get<CTmaStore>(store.stmt->op).tile.tile != retired.buffer ||
+          store.version != version)
+        continue;
+      return block_.Fail(warp, 0,
+                         Cat("declares version ", version, " of ", kernel_.buffers[retired.buffer].source->name,
+                             " read, but the store at ", block_.PathOf(store.stmt->number), " may still read it"));
     }
   }
 }

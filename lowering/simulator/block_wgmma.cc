@@ -12,14 +12,16 @@ namespace {
 typedef float Quad __attribute__((vector_size(16), aligned(4), may_alias));  // NOLINT: no attribute of `using`
 
 // c[m][n] += a[row_of[m]][k] · b[k][n]: each sum in ascending k, rounded to float32 after every product. n is a multiple of 8.
-void MultiplyInto(const float* a, const std::vector<int32_t>& row_of, int64_t depth, const float* b, int64_t pitch, int64_t columns, float* c) {
+void MultiplyInto(const float* a, const std::vector<int32_t>& row_of, int64_t depth, const float* b, int64_t pitch,
+                  int64_t columns, float* c) {
   for (int64_t k = 0; k < depth; ++k) {
     const float* b_row = b + k * pitch;
     for (size_t m = 0; m < row_of.size(); ++m) {
       const float factor = a[row_of[m] * depth + k];
       const Quad factors = {factor, factor, factor, factor};
       float* row = c + static_cast<int64_t>(m) * columns;
-      for (int64_t n = 0; n < columns; n += 4) *reinterpret_cast<Quad*>(row + n) += factors * *reinterpret_cast<const Quad*>(b_row + n);
+      for (int64_t n = 0; n < columns; n += 4)
+        *reinterpret_cast<Quad*>(row + n) += factors * *reinterpret_cast<const Quad*>(b_row + n);
     }
   }
 }
@@ -88,7 +90,8 @@ bool AsyncWork::TouchRegisters(Warp& warp, const CWgmma& gemm) {
 }
 
 // Rows first … first + count of the operand, all of K.
-void AsyncWork::TouchOperand(Warp& warp, const CAccess& access, const std::vector<int64_t>& start, int64_t first, int64_t count, int64_t depth) {
+void AsyncWork::TouchOperand(Warp& warp, const CAccess& access, const std::vector<int64_t>& start, int64_t first, int64_t count,
+                             int64_t depth) {
   const BufferInfo& info = kernel_.buffers[access.buffer];
   const size_t last = start.size() - 1;
   int64_t flat = 0, row_stride = 0, k_stride = 0, outer_row = 0;
@@ -96,8 +99,9 @@ void AsyncWork::TouchOperand(Warp& warp, const CAccess& access, const std::vecto
     const int follows = access.follows[d];
     const int64_t begin = start[d] + (follows == 0 ? first : 0), extent = follows == 0 ? count : follows == 1 ? depth : 1;
     if (begin < 0 || begin + extent > info.shape[d]) {
-      return block_.Fail(warp, 0, Cat("reads ", info.source->name, " from ", begin, " to ", begin + extent, " of its extent ", info.shape[d], " in dimension ", d,
-                                      d == 0 ? ": no such version" : ""));
+      return block_.Fail(warp, 0,
+                         Cat("reads ", info.source->name, " from ", begin, " to ", begin + extent, " of its extent ",
+                             info.shape[d], " in dimension ", d, d == 0 ? ": no such version" : ""));
     }
     if (d == 0) continue;
     flat += begin * info.strides[d - 1];
@@ -112,7 +116,8 @@ void AsyncWork::TouchOperand(Warp& warp, const CAccess& access, const std::vecto
   const Observer now = AsyncObserver(warp, kNoLane, block_.components_.Wgmma(warp.number), warp.wgmma_group);
   for (int64_t r = 0; r < count; r += k_major ? 1 : step) {
     for (int64_t k = 0; k < depth; k += k_major ? step : 1) {
-      const auto sector = static_cast<size_t>((base + info.offsets[static_cast<size_t>(flat + r * row_stride + k * k_stride)]) / SharedShadow::kSectorBytes);
+      const auto sector = static_cast<size_t>((base + info.offsets[static_cast<size_t>(flat + r * row_stride + k * k_stride)]) /
+                                              SharedShadow::kSectorBytes);
       Agent other;
       const char* fault = block_.shared_shadow_.TouchAsync(sector, false, now, &other);
       const std::string where = fault != nullptr || !block_.shared_shadow_.SectorDefined(sector)
@@ -159,13 +164,15 @@ void AsyncWork::Run(Warp& warp, const CWgmmaWait& wait) {
         return access.buffer == retired.buffer && (kernel_.buffers[access.buffer].layout != nullptr || start[0] == version);
       };
       if (gemm.acc != retired.buffer && !reads(gemm.a, work.a) && !reads(gemm.b, work.b)) continue;
-      return block_.Fail(warp, 0, Cat("declares ", kernel_.buffers[retired.buffer].source->name, " retired, but the wgmma at ",
-                                      block_.PathOf(work.stmt->number), " may still use it"));
+      return block_.Fail(warp, 0,
+                         Cat("declares ", kernel_.buffers[retired.buffer].source->name, " retired, but the wgmma at ",
+                             block_.PathOf(work.stmt->number), " may still use it"));
     }
   }
 }
 
-const std::vector<float>& AsyncWork::Pack(const CWgmma& gemm, const CAccess& access, const std::vector<int64_t>& start, bool is_b) {
+const std::vector<float>& AsyncWork::Pack(const CWgmma& gemm, const CAccess& access, const std::vector<int64_t>& start,
+                                          bool is_b) {
   const BufferInfo& info = kernel_.buffers[access.buffer];
   const uint64_t stamp = written_[access.buffer] + landed_[access.buffer][static_cast<size_t>(start[0])];
   std::vector<Packed>& known = packed_[static_cast<size_t>(gemm.number)][is_b ? 1 : 0];
@@ -192,8 +199,8 @@ const std::vector<float>& AsyncWork::Pack(const CWgmma& gemm, const CAccess& acc
   return found->values;
 }
 
-std::vector<float> AsyncWork::GatherRegisters(Warp& warp, BufferId buffer, const std::vector<CElement>& elements, size_t cells, int stmt,
-                                              bool is_operand) {
+std::vector<float> AsyncWork::GatherRegisters(Warp& warp, BufferId buffer, const std::vector<CElement>& elements, size_t cells,
+                                              int stmt, bool is_operand) {
   const BufferInfo& info = kernel_.buffers[buffer];
   const Registers& registers = warp.registers[buffer];
   const auto bytes = static_cast<size_t>(info.bytes);
@@ -202,7 +209,8 @@ std::vector<float> AsyncWork::GatherRegisters(Warp& warp, BufferId buffer, const
   std::vector<float> dense(cells);
   for (const CElement& e : elements) {
     if ((registers.defined[static_cast<size_t>(e.reg)] >> e.lane & 1) == 0) {
-      FailAt(stmt, Cat(block_.NameOf(warp), " lane ", e.lane, ": uses register ", e.reg, " of ", info.source->name, ", which was never written"));
+      FailAt(stmt, Cat(block_.NameOf(warp), " lane ", e.lane, ": uses register ", e.reg, " of ", info.source->name,
+                       ", which was never written"));
       break;
     }
     const uint8_t* from = &registers.data[(static_cast<size_t>(e.reg) * kLanes + static_cast<size_t>(e.lane)) * bytes];

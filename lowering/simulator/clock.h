@@ -1,8 +1,9 @@
 // Vector clocks: which events of a block happen before which.
 //
-// A component of a clock counts one thing that goes on in the block: the accesses of a warp; for each warp the groups of its wgmma, of the reads of its
-// TMA stores and of their writes; and for each slot of each ring the rounds of its TMA loads. An event is (component, epoch); a warp
-// knows of it when its clock holds that epoch or a later one. Clocks travel by BarSync, through mbarriers and with the order token.
+// A component of a clock counts one thing that goes on in the block: the accesses of a warp; for each warp the groups of its
+// wgmma, of the reads of its TMA stores and of their writes; and for each slot of each ring the rounds of its TMA loads. An event
+// is (component, epoch); a warp knows of it when its clock holds that epoch or a later one. Clocks travel by BarSync, through
+// mbarriers and with the order token.
 #pragma once
 
 #include <algorithm>
@@ -50,12 +51,12 @@ struct Clock {
 
 // Who touches memory now, and what that thread knows.
 struct Observer {
-  Agent self;                    // what is recorded
+  Agent self;  // what is recorded
   const Clock* clock = nullptr;
-  int16_t warp = 0, lane = 0;    // of the thread; kNoLane where all threads of the warp act together
-  bool proxy = false;            // through the async proxy
-  uint32_t own_fence = 0;        // the thread's last ProxyFence
-  int16_t store_read = -1, store_write = -1;  // components of the thread's own TMA stores,
+  int16_t warp = 0, lane = 0;                    // of the thread; kNoLane where all threads of the warp act together
+  bool proxy = false;                            // through the async proxy
+  uint32_t own_fence = 0;                        // the thread's last ProxyFence
+  int16_t store_read = -1, store_write = -1;     // components of the thread's own TMA stores,
   uint32_t stores_read = 0, stores_written = 0;  // and how many of their groups it has waited for
 };
 

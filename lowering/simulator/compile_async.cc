@@ -7,23 +7,27 @@
 namespace tilert::sim {
 namespace {
 
-constexpr int kGroupWarps = 4;       // of a warpgroup
-constexpr int64_t kBlockRows = 64;   // of one wgmma
-constexpr int64_t kStepBytes = 32;   // of K, of one wgmma
+constexpr int kGroupWarps = 4;      // of a warpgroup
+constexpr int64_t kBlockRows = 64;  // of one wgmma
+constexpr int64_t kStepBytes = 32;  // of K, of one wgmma
 
-struct Coordinates { int64_t row, column; };
+struct Coordinates {
+  int64_t row, column;
+};
 
-// PTX ISA, "Matrix Fragments for wgmma.mma_async": accumulator D, register i (of 4) of atom `atom` (8 columns) of a warpgroup's 64 rows.
+// PTX ISA, "Matrix Fragments for wgmma.mma_async": accumulator D, register i (of 4) of atom `atom` (8 columns) of a warpgroup's
+// 64 rows.
 Coordinates AccumulatorAt(int64_t atom, int i, int warp, int lane) {
   return {16 * warp + lane / 4 + (i >= 2 ? 8 : 0), 8 * atom + lane % 4 * 2 + i % 2};
 }
 
-// The same section, A: element i of the 16 bytes that a thread holds of step `step`. Each 32-bit register holds consecutive columns; the second and
-// fourth are 8 rows down, the third and fourth half a step to the right.
+// The same section, A: element i of the 16 bytes that a thread holds of step `step`. Each 32-bit register holds consecutive
+// columns; the second and fourth are 8 rows down, the third and fourth half a step to the right.
 Coordinates OperandAt(int64_t step, int i, int warp, int lane, int bytes) {
   const int pack = 4 / bytes, reg = i / pack;
   const int64_t step_columns = kStepBytes / bytes;
-  return {16 * warp + lane / 4 + (reg % 2 == 1 ? 8 : 0), step * step_columns + (reg >= 2 ? step_columns / 2 : 0) + lane % 4 * pack + i % pack};
+  return {16 * warp + lane / 4 + (reg % 2 == 1 ? 8 : 0),
+          step * step_columns + (reg >= 2 ? step_columns / 2 : 0) + lane % 4 * pack + i % pack};
 }
 
 struct Shape {
@@ -37,14 +41,16 @@ int64_t IndexOf(int64_t row) { return row / kBlockRows * 16 + row % 16; }
 
 std::string FillAccumulator(const kir::Wgmma& gemm, const LayoutTables& layout, int warp, CWgmma::PerWarp& part) {
   const Shape shape(gemm);
-  if (layout.rank() != 2 || layout.regs() != shape.blocks * shape.columns / 2) return "does not have the registers of its accumulator";
+  if (layout.rank() != 2 || layout.regs() != shape.blocks * shape.columns / 2)
+    return "does not have the registers of its accumulator";
   const int row_dim = gemm.transposed ? 1 : 0;
   for (int64_t r = 0; r < layout.regs(); ++r) {
     const int64_t block = r / (shape.columns / 2), atom = r / 4 % (shape.columns / 8);
     for (int l = 0; l < kLanes; ++l) {
       const Coordinates at = AccumulatorAt(atom, static_cast<int>(r % 4), warp % kGroupWarps, l);
       const int64_t row = block * kBlockRows + at.row;
-      if (layout.Coord(r, l, warp, row_dim) != part.row0 + row || layout.Coord(r, l, warp, 1 - row_dim) != part.column0 + at.column)
+      if (layout.Coord(r, l, warp, row_dim) != part.row0 + row ||
+          layout.Coord(r, l, warp, 1 - row_dim) != part.column0 + at.column)
         return Cat("is not laid out as the accumulator of wgmma: register ", r, " of lane ", l, " of warp ", warp);
       part.acc.push_back({static_cast<int32_t>(IndexOf(row) * shape.columns + at.column), static_cast<int32_t>(r), l});
     }
@@ -84,17 +90,21 @@ std::string CheckAtoms(const BufferInfo& info) {
   const SharedLayout& layout = info.source->shared;
   const int64_t atom = 8 * layout.panel;
   if (info.source->offset % atom != 0) return Cat("lies at offset ", info.source->offset, ", no multiple of ", atom);
-  if (info.source->versions > 1 && info.version_bytes % atom != 0) return Cat("has versions ", info.version_bytes, " bytes apart, no multiple of ", atom);
+  if (info.source->versions > 1 && info.version_bytes % atom != 0)
+    return Cat("has versions ", info.version_bytes, " bytes apart, no multiple of ", atom);
   const bool has_panels = layout.panel < layout.extents.back() * layout.element_bytes;
-  if (has_panels && layout.rows() * layout.pitch % atom != 0) return Cat("has panels of ", layout.rows() * layout.pitch, " bytes, no multiple of ", atom);
+  if (has_panels && layout.rows() * layout.pitch % atom != 0)
+    return Cat("has panels of ", layout.rows() * layout.pitch, " bytes, no multiple of ", atom);
   return "";
 }
 
 std::string CheckSharedOperand(const BufferInfo& info, const kir::TileAccess& access) {
   if (info.source->space != kir::Space::kShared) return "is not in shared memory";
-  if (access.start.size() != info.shape.size() || access.follows.size() != info.shape.size()) return "is accessed with subscripts that do not fit it";
+  if (access.start.size() != info.shape.size() || access.follows.size() != info.shape.size())
+    return "is accessed with subscripts that do not fit it";
   if (!info.source->shared.swizzled) return "is not made of swizzled panels";
-  if (std::count(access.follows.begin(), access.follows.end(), 0) != 1 || std::count(access.follows.begin(), access.follows.end(), 1) != 1)
+  if (std::count(access.follows.begin(), access.follows.end(), 0) != 1 ||
+      std::count(access.follows.begin(), access.follows.end(), 1) != 1)
     return "does not follow M or N and K once each";
   const int last = access.follows.back();
   if (last < 0) return "has a last dimension that follows neither M or N nor K";
@@ -113,8 +123,8 @@ absl::StatusOr<CWgmma> CompileWgmma(const Compiled& kernel, const kir::Wgmma& ge
     return Internal("no wgmma for operands ", DTypeName(a.source->dtype), ", ", DTypeName(b.source->dtype), " and accumulator ",
                     DTypeName(acc.source->dtype));
   }
-  if (grid.m < 1 || grid.n < 1 || gemm.m % (kBlockRows * grid.m) != 0 || gemm.n % (8 * grid.n) != 0 || gemm.n / grid.n > 256 || gemm.k < 1 ||
-      gemm.k * a.bytes % kStepBytes != 0) {
+  if (grid.m < 1 || grid.n < 1 || gemm.m % (kBlockRows * grid.m) != 0 || gemm.n % (8 * grid.n) != 0 || gemm.n / grid.n > 256 ||
+      gemm.k < 1 || gemm.k * a.bytes % kStepBytes != 0) {
     return Internal("no wgmma of ", gemm.m, "x", gemm.n, "x", gemm.k, " over ", grid.m, "x", grid.n, " warpgroups");
   }
   if (const std::string fault = CheckSharedOperand(b, gemm.b); !fault.empty()) return fail(b, fault);
@@ -144,8 +154,10 @@ absl::StatusOr<CWgmma> CompileWgmma(const Compiled& kernel, const kir::Wgmma& ge
 
 absl::Status CheckTmaTile(const Compiled& kernel, const kir::TensorMap& map, BufferId tile, size_t coords) {
   const BufferInfo &tensor = kernel.buffers[map.buffer], &shared = kernel.buffers[tile];
-  if (tensor.source->space != kir::Space::kGlobal || shared.source->space != kir::Space::kShared || tensor.source->dtype != shared.source->dtype)
-    return Internal("TMA moves elements of one type between a tensor and shared memory, not ", tensor.source->name, " and ", shared.source->name);
+  if (tensor.source->space != kir::Space::kGlobal || shared.source->space != kir::Space::kShared ||
+      tensor.source->dtype != shared.source->dtype)
+    return Internal("TMA moves elements of one type between a tensor and shared memory, not ", tensor.source->name, " and ",
+                    shared.source->name);
   const size_t rank = tensor.shape.size();
   if (rank < 1 || rank > 5 || map.box.size() != rank || coords != rank)
     return Internal("the box or the coordinates do not fit the rank of ", tensor.source->name, ", or TMA cannot do it");
@@ -156,10 +168,10 @@ absl::Status CheckTmaTile(const Compiled& kernel, const kir::TensorMap& map, Buf
     if (d + 1 < rank) rows *= map.box[d];
   }
   const int64_t width = map.box.back() * shared.bytes;
-  if (layout.extents.empty() || rows != layout.rows() || layout.pitch != layout.panel || layout.panel != width || layout.extents.back() % map.box.back() != 0 ||
-      map.swizzle != (layout.swizzled ? layout.panel : 0)) {
-    return Internal("boxes of ", rows, " rows of ", width, " bytes, swizzle ", map.swizzle, ", do not lie in memory as ", shared.source->name, ": ",
-                    ToString(layout));
+  if (layout.extents.empty() || rows != layout.rows() || layout.pitch != layout.panel || layout.panel != width ||
+      layout.extents.back() % map.box.back() != 0 || map.swizzle != (layout.swizzled ? layout.panel : 0)) {
+    return Internal("boxes of ", rows, " rows of ", width, " bytes, swizzle ", map.swizzle, ", do not lie in memory as ",
+                    shared.source->name, ": ", ToString(layout));
   }
   if (width % 16 != 0) return Internal("rows of a box have ", width, " bytes, no multiple of 16");
   if (layout.swizzled) {
@@ -174,7 +186,8 @@ absl::Status CheckRings(const Compiled& compiled) {
   const kir::Kernel& kernel = *compiled.kernel;
   for (const kir::Ring& ring : kernel.rings) {
     const int64_t end = ring.offset + 16 * ring.slots;
-    if (ring.slots < 1 || ring.consumers < 1 || ring.slot == kNoId || ring.offset < 0 || ring.offset % 8 != 0 || end > kernel.shared_bytes)
+    if (ring.slots < 1 || ring.consumers < 1 || ring.slot == kNoId || ring.offset < 0 || ring.offset % 8 != 0 ||
+        end > kernel.shared_bytes)
       return Internal("ring ", ring.name, " has no slots, consumers, slot variable or place in shared memory");
     for (const BufferInfo& info : compiled.buffers) {
       if (info.source->space != kir::Space::kShared) continue;
@@ -184,7 +197,8 @@ absl::Status CheckRings(const Compiled& compiled) {
     }
     for (BufferId buffer : ring.buffers) {
       if (kernel.buffers[buffer].versions != ring.slots)
-        return Internal(kernel.buffers[buffer].name, " has ", kernel.buffers[buffer].versions, " versions in ring ", ring.name, " of ", ring.slots);
+        return Internal(kernel.buffers[buffer].name, " has ", kernel.buffers[buffer].versions, " versions in ring ", ring.name,
+                        " of ", ring.slots);
     }
   }
   return absl::OkStatus();

@@ -231,7 +231,8 @@ std::string CheckLdmatrix(const BufferInfo& dst, const BufferInfo& src, const ki
 }
 
 std::string CheckStmatrix(const BufferInfo& dst, const BufferInfo& src, const kir::Copy& copy, const LayoutTables& layout) {
-  if (dst.source->space != kir::Space::kShared || src.layout == nullptr || dst.bytes != 2) return "stmatrix moves registers to 16-bit elements in shared memory";
+  if (dst.source->space != kir::Space::kShared || src.layout == nullptr || dst.bytes != 2)
+    return "stmatrix moves registers to 16-bit elements in shared memory";
   if (!IsTiledBy(layout, kAccumulator)) return "the layout is not an accumulator";
   if (copy.dst.follows.back() != 1) return "rows of the matrices do not lie along the buffer's last dimension";
   return "";

@@ -148,7 +148,8 @@ void Compiler::AddOverlaps() {
     for (size_t b = 0; b < result_.buffers.size(); ++b) {
       const BufferInfo &one = result_.buffers[a], &other = result_.buffers[b];
       if (one.source->space != kir::Space::kShared || other.source->space != kir::Space::kShared) continue;
-      if (one.source->offset < end(other) && other.source->offset < end(one)) result_.overlaps[a].push_back(static_cast<BufferId>(b));
+      if (one.source->offset < end(other) && other.source->offset < end(one))
+        result_.overlaps[a].push_back(static_cast<BufferId>(b));
     }
   }
 }

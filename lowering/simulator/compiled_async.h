@@ -48,7 +48,7 @@ struct CWgmmaFence {};
 struct CWgmmaCommit {};
 struct CWgmmaWait { int pending; std::vector<CRetired> retires; };
 
-// A tile and the box of a tensor map: row r of the tile is row-major position r of the leading box dims, columns follow the last one.
+// A tile and the box of a tensor map: row r of the tile is row-major position r of the leading box dims, columns follow the last.
 struct CTmaTile {
   BufferId tensor, tile;
   std::vector<int64_t> box;

@@ -8,8 +8,9 @@ const char* UnorderedWith(AccessKind kind) {
                                    : "writes what is also written, not ordered before it, by";
 }
 const char* Unfenced(AccessKind kind) {
-  return kind == AccessKind::kRead ? "reads through the async proxy what is written, without a ProxyFence and a barrier since, by"
-                                   : "overwrites through the async proxy what is written, without a ProxyFence and a barrier since, by";
+  return kind == AccessKind::kRead
+             ? "reads through the async proxy what is written, without a ProxyFence and a barrier since, by"
+             : "overwrites through the async proxy what is written, without a ProxyFence and a barrier since, by";
 }
 constexpr const char* kOverwritesReads = "overwrites what is read, not ordered before it, by";
 
@@ -173,7 +174,8 @@ const char* SharedShadow::TouchAsync(size_t index, bool write, const Observer& n
   }
   if (sector.generic) {
     for (size_t cell = first; cell < end; ++cell) {
-      if (const char* fault = cells_.Check(cells_.at(cell), write ? AccessKind::kWrite : AccessKind::kRead, now, other)) return fault;
+      if (const char* fault = cells_.Check(cells_.at(cell), write ? AccessKind::kWrite : AccessKind::kRead, now, other))
+        return fault;
     }
   }
   if (!write) {

@@ -1,5 +1,5 @@
-// What the simulator knows about each cell of a memory: who wrote and read it last, and when. An access must happen after (clock.h) all earlier ones
-// that it conflicts with; accesses of two blocks are never ordered.
+// What the simulator knows about each cell of a memory: who wrote and read it last, and when. An access must happen after
+// (clock.h) all earlier ones that it conflicts with; accesses of two blocks are never ordered.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ enum class AccessKind : uint8_t {
 class Shadow {
  public:
   struct Cell {
-    Agent write, read;          // the latest of each
+    Agent write, read;  // the latest of each
     bool has_write = false, has_read = false;
-    bool defined = false;       // holds a value that was written (a cell may have been written with something undefined)
-    bool atomic = false;        // the latest write was atomic
+    bool defined = false;  // holds a value that was written (a cell may have been written with something undefined)
+    bool atomic = false;   // the latest write was atomic
     bool in_flight = false;
-    bool many_blocks = false;   // other blocks than read.block have read
+    bool many_blocks = false;         // other blocks than read.block have read
     int32_t reads = -1, writes = -1;  // rows of further readers and (atomic) writers that are not ordered among each other
   };
 
@@ -75,7 +75,7 @@ class SharedShadow {
   struct Sector {
     Agent write;
     bool has_write = false;
-    bool generic = false;  // its cells were touched since
+    bool generic = false;                 // its cells were touched since
     absl::InlinedVector<Agent, 2> reads;  // one a component
   };
   const char* CheckReads(const Sector& sector, const Observer& now, Agent* other) const;

@@ -23,7 +23,8 @@ std::vector<int64_t> TileCoords(const Compiled& kernel, int64_t tile) {
   // Panels of `panel` rows (columns), each walked column by column; every second one backwards.
   const size_t across = kernel.kernel->raster_column ? 1 : 0, along = 1 - across;
   const int64_t width = kernel.grid[across], height = kernel.grid[along], block = tile % (width * height);
-  const int64_t number = block / (panel * width), first = number * panel, rows = std::min(panel, height - first), within = block - first * width;
+  const int64_t number = block / (panel * width), first = number * panel, rows = std::min(panel, height - first),
+                within = block - first * width;
   coords[along] = first + within % rows;
   coords[across] = number % 2 == 1 ? width - 1 - within / rows : within / rows;
   return coords;

@@ -64,9 +64,18 @@ Args MakeArgs(const std::vector<std::pair<DType, std::vector<int64_t>>>& tensors
 
 Comparison::Comparison(Program program, Program reference) : program_(std::move(program)), reference_(std::move(reference)) {
   for (const ArgClass& arg_class : {GeneralArgClass(program_), FastArgClass(program_)}) {
-    absl::StatusOr<std::vector<kir::Kernel>> kernels = PlanAll(program_, arg_class);
-    EXPECT_TRUE(kernels.ok()) << program_.name << " for " << arg_class.ToString() << ": " << kernels.status();
-    planned_.emplace_back(arg_class, kernels.ok() ? *std::move(kernels) : std::vector<kir::Kernel>());
+    std::string text;  // of the kernels for sm_80
+    for (const char* arch : {"sm_80", "sm_90a"}) {
+      const std::string what = program_.name + " for " + arch + ", " + arg_class.ToString();
+      absl::StatusOr<std::vector<kir::Kernel>> kernels = PlanAll(program_, arg_class, arch);
+      EXPECT_TRUE(kernels.ok()) << what << ": " << kernels.status();
+      if (!kernels.ok()) continue;
+      std::string same;
+      for (const kir::Kernel& kernel : *kernels) same += kir::ToText(kernel);
+      if (same == text) continue;
+      text = same;
+      planned_.push_back({what, arg_class, *std::move(kernels)});
+    }
   }
 }
 
@@ -74,21 +83,19 @@ void Comparison::ExpectAgrees(const Args& args, const Bound& bound, const std::s
   const Array expected = Reference(reference_, args);
   const bool sized = bound.of_magnitude != 0;
   const Array magnitude = sized ? Reference(reference_, Absolute(args)) : expected;
-  for (const auto& [arg_class, kernels] : planned_) {
+  for (const auto& [target, arg_class, kernels] : planned_) {
     Args run = args;
-    if (kernels.empty() || !Fits(program_, arg_class, run.tensors())) continue;
+    if (!Fits(program_, arg_class, run.tensors())) continue;
     ++compared_;
     const SimOptions options{.seed = ++seed_, .interleavings = 2};
     const absl::Status status = SimulateAll(program_, kernels, run.tensors(), run.scalars, options);
-    ASSERT_TRUE(status.ok()) << program_.name << " " << what << ", " << arg_class.ToString() << ": " << status << "\n"
-                             << kir::ToText(kernels.front());
-    ASSERT_TRUE(Near(run.out(), expected, sized ? &magnitude : nullptr, bound))
-        << program_.name << " " << what << ", " << arg_class.ToString();
+    ASSERT_TRUE(status.ok()) << target << " " << what << ": " << status << "\n" << kir::ToText(kernels.front());
+    ASSERT_TRUE(Near(run.out(), expected, sized ? &magnitude : nullptr, bound)) << target << " " << what;
   }
 }
 
 void Comparison::ExpectAllSynchronisationNeeded(const std::vector<Args>& shapes) {
-  for (const auto& [arg_class, kernels] : planned_) {
+  for (const auto& [target, arg_class, kernels] : planned_) {
     const auto simulate = [&, &arg_class = arg_class](const std::vector<kir::Kernel>& changed, const Args& args) {
       Args run = args;
       if (!Fits(program_, arg_class, run.tensors())) return absl::OkStatus();
@@ -97,7 +104,7 @@ void Comparison::ExpectAllSynchronisationNeeded(const std::vector<Args>& shapes)
     };
     for (const Args& args : shapes) {
       const absl::Status sound = simulate(kernels, args);
-      ASSERT_TRUE(sound.ok()) << program_.name << ", " << arg_class.ToString() << ": " << sound;
+      ASSERT_TRUE(sound.ok()) << target << ": " << sound;
     }
     for (size_t k = 0; k < kernels.size(); ++k) {
       for (const Mutant& mutant : SynchronisationMutants(kernels[k])) {
@@ -106,9 +113,7 @@ void Comparison::ExpectAllSynchronisationNeeded(const std::vector<Args>& shapes)
         const bool found = std::any_of(shapes.begin(), shapes.end(), [&](const Args& args) {
           return simulate(mutated, args).code() == absl::StatusCode::kInternal;
         });
-        EXPECT_TRUE(found) << program_.name << ", " << arg_class.ToString() << ": nothing is wrong " << mutant.what
-                           << ": it is not needed\n"
-                           << kir::ToText(kernels[k]);
+        EXPECT_TRUE(found) << target << ": nothing is wrong " << mutant.what << ": it is not needed\n" << kir::ToText(kernels[k]);
       }
     }
   }

@@ -27,7 +27,7 @@ struct Args {
 Args MakeArgs(const std::vector<std::pair<DType, std::vector<int64_t>>>& tensors, double scale = 1,
               std::vector<ScalarArg> scalars = {});
 
-// One program, lowered for the general and the fast class of arguments.
+// One program, lowered for both families and the general and the fast class of arguments.
 class Comparison {
  public:
   explicit Comparison(Program program) : Comparison(program, program) {}
@@ -42,8 +42,13 @@ class Comparison {
   int compared() const { return compared_; }
 
  private:
+  struct Planned {
+    std::string what;  // architecture and class
+    ArgClass arg_class;
+    std::vector<kir::Kernel> kernels;
+  };
   Program program_, reference_;
-  std::vector<std::pair<ArgClass, std::vector<kir::Kernel>>> planned_;
+  std::vector<Planned> planned_;
   uint64_t seed_ = 0;
   int compared_ = 0;
 };

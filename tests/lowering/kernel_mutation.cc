@@ -61,7 +61,8 @@ constexpr Mutation kMutations[] = {
 };
 
 bool IsLoop(const kir::Stmt& stmt) {
-  return std::holds_alternative<kir::For>(stmt.op) || std::holds_alternative<kir::While>(stmt.op) || std::holds_alternative<kir::ForTiles>(stmt.op);
+  return std::holds_alternative<kir::For>(stmt.op) || std::holds_alternative<kir::While>(stmt.op) ||
+         std::holds_alternative<kir::ForTiles>(stmt.op);
 }
 
 // Mutates match number `n` (counted down through the text); true when it was there.

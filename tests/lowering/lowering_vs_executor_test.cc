@@ -51,7 +51,8 @@ TEST(LoweringVsExecutor, GemmWithoutPipeline) { CompareGemm({.transpose_b = true
 TEST(LoweringVsExecutor, GemmSynchronisationIsNeeded) {
   for (const GemmTiles& o : {GemmTiles{}, GemmTiles{.transpose_b = true, .stages = 2}, GemmTiles{.stages = 4, .stage_out = true},
                              GemmTiles{.stages = 0}}) {
-    Comparison(GemmTilesProgram(o)).ExpectAllSynchronisationNeeded({GemmArgs(o, 64, 64, 32), GemmArgs(o, 64, 64, 32 * 7)});
+    Comparison(GemmTilesProgram(o)).ExpectAllSynchronisationNeeded(
+        {GemmArgs(o, 64, 64, 32), GemmArgs(o, 64, 64, 32 * 7), GemmArgs(o, 192, 64, 32 * 7)});
   }
 }
 
@@ -116,7 +117,7 @@ TEST(LoweringVsExecutor, Attention) {
                               absl::StrCat(l, " queries, ", s, " keys"));
       if (HasFatalFailure()) return;
     }
-    comparison.ExpectAllSynchronisationNeeded({args(1, 64, 160), args(1, 64, 0)});
+    comparison.ExpectAllSynchronisationNeeded({args(1, 64, 160), args(1, 64, 0), args(1, 192, 192)});
   }
 }
 

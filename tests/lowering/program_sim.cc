@@ -17,8 +17,8 @@ int64_t Elements(const BoundTensor& tensor) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<kir::Kernel>> PlanAll(const Program& program, const ArgClass& arg_class) {
-  TILERT_ASSIGN_OR_RETURN(const Target target, FindTarget("sm_80"));
+absl::StatusOr<std::vector<kir::Kernel>> PlanAll(const Program& program, const ArgClass& arg_class, std::string_view arch) {
+  TILERT_ASSIGN_OR_RETURN(const Target target, FindTarget(arch));
   std::vector<kir::Kernel> kernels;
   for (size_t launch = 0; launch < program.launches.size(); ++launch) {
     TILERT_ASSIGN_OR_RETURN(kir::Kernel kernel, Plan(program, launch, arg_class, target, {}));

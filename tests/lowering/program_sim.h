@@ -1,6 +1,7 @@
 // A whole program through the lowering and the simulator, for comparison with the executor.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,8 +13,9 @@
 
 namespace tilert {
 
-// The kernels of all launches of `program` for sm_80, verified.
-absl::StatusOr<std::vector<kir::Kernel>> PlanAll(const Program& program, const ArgClass& arg_class);
+// The kernels of all launches of `program` for an architecture, verified.
+absl::StatusOr<std::vector<kir::Kernel>> PlanAll(const Program& program, const ArgClass& arg_class,
+                                                 std::string_view arch = "sm_80");
 
 // Simulates `kernels`, the launches of `program`, in order; arguments as for Execute.
 absl::Status SimulateAll(const Program& program, const std::vector<kir::Kernel>& kernels, absl::Span<const TensorArg> tensors,

@@ -162,7 +162,7 @@ TEST_P(StandardKernel, NeedsAllItsSynchronisation) {
     const auto sequences = [&](int64_t q, int64_t kv) {
       return args({{1, q, 1, d}, {1, kv, 1, d}, {1, kv, 1, d}, {1, q, 1, d}});
     };
-    c.ExpectAllSynchronisationNeeded({sequences(128, 320), sequences(128, 0)});
+    c.ExpectAllSynchronisationNeeded({sequences(128, 320), sequences(128, 0), sequences(384, 320)});
   } else if (spec.function == "rms_norm") {
     c.ExpectAllSynchronisationNeeded({args({{1, 16400}, {16400}, {1, 16400}})});
   } else if (spec.function == "layer_norm") {

@@ -1,0 +1,100 @@
+// A warp in execution: registers, control, and the asynchronous work it has issued.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "lowering/simulator/clock.h"
+#include "lowering/simulator/compiled.h"
+
+namespace tilert::sim {
+
+// The registers of one warp for one buffer.
+struct Registers {
+  std::vector<uint8_t> data;      // [register][lane], elements in memory form
+  std::vector<uint32_t> defined;  // [register]: lanes where it was written
+  // The point of the current Elementwise that touched the element last: points may not depend on each other.
+  std::vector<uint64_t> read_point, write_point;
+  uint32_t wgmma_acc = 0, wgmma_a = 0;  // the last group that accumulates into, or multiplies from them; 0: none
+  bool needs_fence = false;             // touched since the last WgmmaFence
+};
+
+// One vector of a cp.async on its way.
+struct AsyncPiece {
+  BufferId dst_buffer = kNoId, src_buffer = kNoId;
+  int64_t version = 0;
+  int64_t dst = 0, src = 0;      // bytes from the start of shared memory and of the tensor
+  int32_t bytes = 0, valid = 0;  // the bytes from `valid` on are zeroed
+  int32_t lane = 0, stmt = 0;
+  bool landed = false;
+};
+
+struct ControlFrame {
+  const CBlock* block = nullptr;
+  size_t next = 0;
+  const CStmt* loop = nullptr;  // the For or While whose body this is
+  int64_t value = 0, end = 0, step = 1;
+};
+
+// Asynchronous work of one warp, from the issue to the wait that knows it done.
+struct PendingWgmma {
+  const CStmt* stmt = nullptr;
+  uint32_t group = 0;
+  bool zero = false, done = false;
+  std::vector<int64_t> a, b;  // where the operands start
+};
+struct PendingStore {
+  const CStmt* stmt = nullptr;
+  uint32_t group = 0;
+  enum class Stage : uint8_t { kIssued, kRead, kWritten } stage = Stage::kIssued;
+  int64_t version = 0;
+  std::vector<int64_t> coords;
+  std::vector<uint8_t> data;  // the box, once read
+};
+struct PendingLoad {
+  const CStmt* stmt = nullptr;
+  int slot = 0;        // among those of all rings
+  uint32_t round = 0;  // of the slot
+  int64_t version = 0;
+  std::vector<int64_t> coords;
+};
+
+struct Warp {
+  // kWaiting: at an Acquire or OrderWait that does not let it pass (yet).
+  enum class State : uint8_t { kReady, kAtBarrier, kWaiting, kDone };
+  int number = 0;  // in the block
+  int index = 0;   // in its group
+  int group = 0;
+  uint32_t lanes = 0xffffffff;  // that run
+  State state = State::kReady;
+  const CStmt* stmt = nullptr;    // being executed
+  uint64_t barrier_instance = 0;  // which barrier, in which iterations
+  std::vector<int64_t> tile;      // of the ForTiles it is in
+  std::vector<Value> frame;
+  std::vector<ControlFrame> stack;
+  std::vector<Registers> registers;            // by BufferId; made by Declare
+  std::vector<AsyncPiece> open;                // not committed yet
+  std::deque<std::vector<AsyncPiece>> groups;  // committed, oldest first
+
+  Clock clock;                             // what all its lanes know
+  uint32_t epoch = 1;                      // of its accesses
+  uint32_t own_fence = 0;                  // the last epoch before a ProxyFence
+  std::vector<int64_t> positions;          // by RingId
+  std::vector<std::vector<int64_t>> held;  // by RingId: positions acquired and not released
+  int64_t order_waits = 0, order_passes = 0;
+  std::deque<PendingWgmma> wgmmas;
+  uint32_t wgmma_group = 1, wgmma_retired = 0;  // the open one, and the last that is known done
+  std::deque<PendingStore> stores;
+  uint32_t store_group = 1, stores_read = 0, stores_written = 0;  // the same; known to lane 0
+};
+
+// Warps that synchronise with each other by BarSync: the block, or an instance of a role.
+struct Group {
+  std::string name;  // of the role
+  int role = -1, instance = 0;
+  int first = 0, warps = 0;
+};
+
+}  // namespace tilert::sim
