@@ -1,6 +1,6 @@
 // Bundles written by each released version must read as what they were. tests/frozen/bundle_v1_0.tilert was written once, from
-// SampleBundle(), bundle_v1_1.tilert from StagedBundle(). To make the file of a new version: frozen_bundle_test --update, with the
-// name of the new file here; never rewrite one that is there.
+// SampleBundle(), bundle_v1_1.tilert from StagedBundle(). To make the file of a new version: frozen_bundle_test --update, with
+// the name of the new file here; never rewrite one that is there.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -22,6 +22,24 @@ namespace {
 Bundle StagedBundle() {
   Bundle bundle;
   bundle.programs = {StagedProgram()};
+  PrebuiltCubin cubin;
+  cubin.program_digest = ProgramDigest(bundle.programs[0]);
+  cubin.constants = {{"stages", 3}};
+  cubin.alignment = {16, 16};
+  cubin.dim_divisor = {1};
+  cubin.target = "sm_90a";
+  cubin.launch_abi = 1;
+  using Kind = CubinKernel::Arg::Kind;
+  CubinKernel kernel{"staged_k0", {{Kind::kTensor, 1, 8}, {Kind::kTensorMap, 0, 128}, {Kind::kDim, 0, 8}}, 256, 65536, false};
+  kernel.persistent = true;
+  kernel.blocks_per_sm = 2;
+  kernel.maps = {{0, DType::kFloat32, {32}, 128}};
+  cubin.kernels = {kernel};
+  cubin.code = bundle.Own(
+      "\x7f"
+      "ELF");
+  cubin.code_sha256 = Sha256Of(cubin.code);
+  bundle.cubins = {cubin};
   return bundle;
 }
 
