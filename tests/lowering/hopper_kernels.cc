@@ -69,7 +69,7 @@ class GemmMaker : HopperMaker {
       : HopperMaker(4 * gemm.warpgroups + ProducerWarps(gemm)),
         g_(gemm),
         role_warps_(gemm.ping_pong ? 4 : 4 * gemm.warpgroups),
-        grid_{gemm.ping_pong ? 1 : gemm.warpgroups, 1} {}
+        grid_(gemm.ping_pong ? WarpGrid{} : gemm.split_n ? WarpGrid{1, gemm.warpgroups} : WarpGrid{gemm.warpgroups, 1}) {}
 
   kir::Kernel Make() {
     k.name = "hopper_gemm";
@@ -78,21 +78,20 @@ class GemmMaker : HopperMaker {
     k.grid = {CeilDiv(n, g_.bn), CeilDiv(m, g_.bm)};
     k.raster_panel = 16;
     trips_ = V(Let("trips", CeilDiv(depth, g_.bk)));
-    const BufferId a = Global("A", g_.dtype, {m, depth});
+    const BufferId a = g_.a_mn_major ? Global("A", g_.dtype, {depth, m}) : Global("A", g_.dtype, {m, depth});
     const BufferId b = g_.b_mn_major ? Global("B", g_.dtype, {depth, n}) : Global("B", g_.dtype, {n, depth});
-    c_ = Global("C", g_.c_dtype, {m, n}, true);
-    a_tile_ = Tile("A_tile", g_.dtype, {g_.bm, g_.bk}, g_.stages);
+    c_ = Global("C", g_.c_dtype, g_.transposed ? std::vector{n, m} : std::vector{m, n}, true);
+    a_tile_ = Tile("A_tile", g_.dtype, g_.a_mn_major ? std::vector{g_.bk, g_.bm} : std::vector{g_.bm, g_.bk}, g_.stages);
     b_tile_ = Tile("B_tile", g_.dtype, g_.b_mn_major ? std::vector{g_.bk, g_.bn} : std::vector{g_.bn, g_.bk}, g_.stages);
     instances_ = g_.ping_pong ? g_.warpgroups : 1;
-    if (g_.staged) {
-      // Ping-pong's instances run concurrently: each stages in versions of its own.
-      c_tile_ = Tile("C_tile", g_.c_dtype, {g_.bm, kChunk}, 2 * instances_);
-    }
+    // Ping-pong's instances run concurrently: each stages in versions of its own.
+    if (g_.staged) c_tile_ = Tile("C_tile", g_.c_dtype, {g_.transposed ? g_.bn : g_.bm, kChunk}, 2 * instances_);
+    if (g_.add) c_tile_ = Tile("C_tile", g_.c_dtype, {g_.bm, kChunk / 2}, 2);
     ring_ = Ring("ab", g_.stages, role_warps_, {a_tile_, b_tile_});
     a_map_ = Map(a, a_tile_);
     b_map_ = Map(b, b_tile_);
-    if (g_.staged) c_map_ = Map(c_, c_tile_);
-    acc_ = Register("acc", g_.acc_dtype, WgmmaAccumulatorLayout(g_.bm, g_.bn, grid_));
+    if (g_.staged || g_.add) c_map_ = Map(c_, c_tile_);
+    acc_ = Register("acc", g_.acc_dtype, Accumulators(g_.bn));
 
     kir::Role consumer{.name = "consumer", .warps = role_warps_, .instances = instances_};
     kir::Role producer{.name = "producer", .warps = ProducerWarps(g_), .one_thread = true};
@@ -107,6 +106,11 @@ class GemmMaker : HopperMaker {
  private:
   // With two consumer warpgroups registers are moved from a whole producer warpgroup to them.
   static int ProducerWarps(const HopperGemm& gemm) { return gemm.warpgroups == 2 ? 4 : 1; }
+  FragmentLayout Accumulators(int64_t columns) const {
+    FragmentLayout layout = WgmmaAccumulatorLayout(g_.bm, columns, grid_);
+    if (g_.transposed) std::swap(layout.dims[0], layout.dims[1]);
+    return layout;
+  }
   Expr Row() { return Mul(V(k.block_vars[1]), g_.bm); }
   Expr Column() { return Mul(bx(), g_.bn); }
 
@@ -119,9 +123,10 @@ class GemmMaker : HopperMaker {
       Loop(t, trips_, [&] {
         Add(kir::Acquire{ring_});
         Add(kir::WgmmaFence{});
-        kir::Wgmma gemm{acc_, Operand(a_tile_, Slot(ring_)), Operand(b_tile_, Slot(ring_), g_.b_mn_major), g_.bm, g_.bn, g_.bk,
+        kir::Wgmma gemm{acc_, Operand(a_tile_, Slot(ring_), g_.a_mn_major), Operand(b_tile_, Slot(ring_), g_.b_mn_major), g_.bm, g_.bn, g_.bk,
                         grid_};
         gemm.zero = Op(ExprOp::kEq, V(t), Int(0));
+        gemm.transposed = g_.transposed;
         Add(std::move(gemm));
         Add(kir::WgmmaCommit{});
         Add(kir::WgmmaWait{1, {}});
@@ -133,9 +138,9 @@ class GemmMaker : HopperMaker {
       kir::If any{Positive(trips_), BlockOf([&] { Add(kir::Release{ring_, 1}); }), BlockOf([&] { Clear(); })};
       Add(std::move(any));
       if (g_.ping_pong) Add(kir::Advance{ring_, trips_});
-      g_.staged ? StagedStores() : DirectStores();
+      g_.staged ? StagedStores() : g_.add ? AddingStores() : DirectStores();
     });
-    if (g_.staged) Add(kir::StoreWait{0, true, {}});
+    if (g_.staged || g_.add) Add(kir::StoreWait{0, true, {}});
   }
   // The product over no K at all.
   void Clear() {
@@ -143,7 +148,7 @@ class GemmMaker : HopperMaker {
     Points(k.buffers[acc_].layout, {i, j}, [&] { Store(acc_, {V(i), V(j)}, k.exprs.Float(0, g_.acc_dtype)); });
   }
   void StagedStores() {
-    for (int64_t c = 0; c < g_.bn / kChunk; ++c) {
+    for (int64_t c = 0; c < (g_.transposed ? g_.bm : g_.bn) / kChunk; ++c) {
       Expr version = Int(c % 2);
       if (g_.ping_pong) version = Sum(Mul(V(instance_), 2), version);
       Add(kir::StoreWait{1, true, {}});
@@ -151,12 +156,28 @@ class GemmMaker : HopperMaker {
       kir::Copy copy{kir::CopyMethod::kStmatrix};
       copy.dst = Access(c_tile_, {version, Int(0), Int(0)}, {-1, 0, 1});
       copy.src = Access(acc_, {Int(0), Int(c * kChunk)}, {0, 1});
-      copy.layout = WgmmaAccumulatorLayout(g_.bm, kChunk, grid_);
+      copy.layout = Accumulators(g_.transposed ? g_.bn : kChunk);
       copy.width = 2;
       Add(std::move(copy));
       Add(kir::ProxyFence{});
       Add(kir::BarSync{});
-      Add(kir::TmaStore{c_map_, c_tile_, version, {Row(), Sum(Column(), Int(c * kChunk))}});
+      const Expr row = g_.transposed ? Column() : Row(), column = g_.transposed ? Row() : Column();
+      Add(kir::TmaStore{c_map_, c_tile_, version, {row, Sum(column, Int(c * kChunk))}});
+      Add(kir::StoreCommit{});
+    }
+  }
+  void AddingStores() {
+    constexpr int64_t kColumns = kChunk / 2;
+    for (int64_t c = 0; c < g_.bn / kColumns; ++c) {
+      Add(kir::StoreWait{1, true, {}});
+      Add(kir::BarSync{});
+      const VarId i = Var("i"), j = Var("j");
+      Points(Accumulators(kColumns), {i, j}, [&] {
+        Store(c_tile_, {Int(c % 2), V(i), V(j)}, Load(acc_, {V(i), Sum(Int(c * kColumns), V(j))}));
+      });
+      Add(kir::ProxyFence{});
+      Add(kir::BarSync{});
+      Add(kir::TmaStore{c_map_, c_tile_, Int(c % 2), {Row(), Sum(Column(), Int(c * kColumns))}, kir::StoreOp::kAdd});
       Add(kir::StoreCommit{});
     }
   }
@@ -174,7 +195,7 @@ class GemmMaker : HopperMaker {
         Add(kir::Acquire{ring_, true});
         Add(kir::ExpectTx{ring_, TileBytes(a_tile_) + TileBytes(b_tile_)});
         const Expr depth = Mul(V(t), g_.bk);
-        Add(kir::TmaLoad{a_map_, a_tile_, ring_, {Row(), depth}});
+        Add(kir::TmaLoad{a_map_, a_tile_, ring_, g_.a_mn_major ? std::vector{depth, Row()} : std::vector{Row(), depth}});
         Add(kir::TmaLoad{b_map_, b_tile_, ring_, g_.b_mn_major ? std::vector{depth, Column()} : std::vector{Column(), depth}});
         Add(kir::Advance{ring_, Int(1)});
       });

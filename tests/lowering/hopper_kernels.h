@@ -19,6 +19,10 @@ struct HopperGemm {
   bool ping_pong = false;           // with warpgroups == 2
   bool b_mn_major = false;
   bool staged = true;               // stmatrix and TMA stores of 64 columns (16-bit C); else each thread stores its elements
+  bool a_mn_major = false;          // A is [K, M]
+  bool split_n = false;             // the consumers split a tile along N; not staged
+  bool transposed = false;          // C is [N, M]; staged, bm == 64
+  bool add = false;                 // float32 C, to which TMA adds chunks of 32 columns; not staged
 };
 kir::Kernel HopperGemmKernel(const HopperGemm& gemm);
 

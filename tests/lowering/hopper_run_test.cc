@@ -66,9 +66,10 @@ void CheckGemm(const HopperGemm& gemm, const std::vector<std::array<int, 3>>& sh
   if (host == nullptr) return;
   for (auto [m, n, k] : shapes) {
     SCOPED_TRACE(testing::Message() << m << "x" << n << "x" << k);
-    Matrix a(gemm.dtype, m, k), b(gemm.dtype, gemm.b_mn_major ? k : n, gemm.b_mn_major ? n : k), c(gemm.c_dtype, m, n);
+    Matrix a(gemm.dtype, gemm.a_mn_major ? k : m, gemm.a_mn_major ? m : k), b(gemm.dtype, gemm.b_mn_major ? k : n, gemm.b_mn_major ? n : k),
+        c(gemm.c_dtype, gemm.transposed ? n : m, gemm.transposed ? m : n);
     a.Fill(1), b.Fill(2);
-    std::memset(c.memory.data(), 0xff, c.memory.size());
+    std::memset(c.memory.data(), gemm.add ? 0 : 0xff, c.memory.size());
     std::vector<HostTensorMap> maps;
     for (const Matrix* matrix : {&a, &b, &c}) {
       if (maps.size() < kernel.tensor_maps.size()) maps.push_back(matrix->Map(kernel.tensor_maps[maps.size()]));
@@ -84,10 +85,11 @@ void CheckGemm(const HopperGemm& gemm, const std::vector<std::array<int, 3>>& sh
     for (int i = 0; i < m && wrong < 5; ++i) {
       for (int j = 0; j < n && wrong < 5; ++j) {
         double expected = 0;
-        for (int x = 0; x < k; ++x) expected += a.At(i, x) * (gemm.b_mn_major ? b.At(x, j) : b.At(j, x));
+        for (int x = 0; x < k; ++x) expected += (gemm.a_mn_major ? a.At(x, i) : a.At(i, x)) * (gemm.b_mn_major ? b.At(x, j) : b.At(j, x));
         if (IsFloat(gemm.c_dtype)) expected = RoundToType(gemm.c_dtype, expected);
-        if (c.At(i, j) == expected) continue;
-        ADD_FAILURE() << "C[" << i << ", " << j << "] is " << c.At(i, j) << ", not " << expected;
+        const double actual = gemm.transposed ? c.At(j, i) : c.At(i, j);
+        if (actual == expected) continue;
+        ADD_FAILURE() << "C[" << i << ", " << j << "] is " << actual << ", not " << expected;
         ++wrong;
       }
     }
@@ -118,6 +120,13 @@ TEST(HopperRun, OtherSwizzles) {
 TEST(HopperRun, TwoWarpgroups) {
   CheckGemm({}, {{257, 264, 328}});
   CheckGemm({.bn = 128, .b_mn_major = true}, {{257, 264, 328}});
+}
+
+TEST(HopperRun, OperandsAndResultsOfOtherShapes) {
+  CheckGemm(With(kSmall, [](HopperGemm& g) { g.a_mn_major = true, g.b_mn_major = true; }), {{72, 72, 136}});
+  CheckGemm({.bm = 128, .bn = 128, .stages = 2, .staged = false, .a_mn_major = true, .split_n = true}, {{136, 200, 136}});
+  CheckGemm(With(kSmall, [](HopperGemm& g) { g.transposed = true; }), {{72, 72, 136}});
+  CheckGemm({.c_dtype = DType::kFloat32, .bm = 64, .bn = 64, .stages = 2, .warpgroups = 1, .staged = false, .add = true}, {{72, 72, 136}});
 }
 
 TEST(HopperRun, PingPong) {
