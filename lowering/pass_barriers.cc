@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "lowering/global_order.h"
 #include "lowering/kernel_pass.h"
 
 namespace tilert {
@@ -52,12 +53,16 @@ struct Use {
   bool write = false;
   bool unfenced = false;  // a write that the async proxy does not see yet, barrier or not
   bool settled = false;   // behind a barrier: only the async proxy still has to wait for it
-  auto Key() const { return std::tuple(buffer, write, unfenced, settled, version.Key()); }
+  GlobalOrder::Earlier global = {};  // of an access to global memory, which has no buffer here
+  bool in_global() const { return global.access >= 0; }
+  auto Key() const {
+    return std::tuple(buffer, write, unfenced, settled, version.Key(), global.access, global.loop, global.loose);
+  }
 };
 bool operator<(const Use& a, const Use& b) { return a.Key() < b.Key(); }
 bool operator==(const Use& a, const Use& b) { return a.Key() == b.Key(); }
 
-// What has happened in shared memory since the last barrier; sorted, without duplicates.
+// What has happened in shared and global memory since the last barrier; sorted, without duplicates.
 using Pending = std::vector<Use>;
 
 void Normalise(Pending* pending) {
@@ -76,7 +81,7 @@ constexpr int64_t kManyTrips = INT64_MAX;
 
 class BarrierPlacer {
  public:
-  explicit BarrierPlacer(kir::Kernel& kernel) : k_(kernel) {}
+  explicit BarrierPlacer(kir::Kernel& kernel) : k_(kernel), global_(kernel) {}
   void Run() {
     for (const kir::Ring& ring : k_.rings) in_ring_.insert(ring.buffers.begin(), ring.buffers.end());
     Pending pending;
@@ -86,7 +91,9 @@ class BarrierPlacer {
  private:
   int64_t Bytes(const kir::Buffer& b) const { return (b.shared.bytes() + 127) / 128 * 128 * b.versions; }
 
+  // `b` came before `a`.
   bool Conflict(const Use& a, const Use& b) const {
+    if (a.in_global() || b.in_global()) return a.in_global() && b.in_global() && global_.Conflict(b.global, a.global.access);
     if (!a.write && !b.write) return false;
     if (a.buffer == b.buffer) return MayBeEqual(a.version, b.version);
     const kir::Buffer &x = k_.buffers[a.buffer], &y = k_.buffers[b.buffer];
@@ -99,7 +106,7 @@ class BarrierPlacer {
     std::vector<Use> lasting;  // done with when the statement ends
     bool proxy = false;        // by the async proxy
   };
-  Uses UsesOf(const kir::Stmt& stmt) const {
+  Uses UsesOf(const kir::Stmt& stmt) {
     Uses uses;
     for (const kir::SharedUse& use : kir::SharedUses(k_, stmt)) {
       if (in_ring_.contains(use.buffer)) continue;
@@ -107,6 +114,12 @@ class BarrierPlacer {
       uses.all.push_back(u);
       if (!use.async) uses.lasting.push_back(u);
       uses.proxy |= use.proxy;
+    }
+    for (int access : global_.Accesses(stmt)) {
+      Use use;
+      use.global.access = access;
+      uses.all.push_back(use);
+      uses.lasting.push_back(use);
     }
     return uses;
   }
@@ -147,6 +160,7 @@ class BarrierPlacer {
   void Process(kir::Block& block, Pending& pending) {
     for (size_t i = 0; i < block.size(); ++i) {
       if (Synchronises(block[i], pending)) continue;
+      if (auto* let = std::get_if<kir::Let>(&block[i].op)) global_.Bind(*let);
       if (std::holds_alternative<kir::Break>(block[i].op) && !exits_.empty()) exits_.back() = Union(exits_.back(), pending);
       if (std::holds_alternative<kir::Continue>(block[i].op) && !continues_.empty()) continues_.back() = Union(continues_.back(), pending);
       const bool nested = !kir::ChildBlocks(block[i]).empty() && !std::holds_alternative<kir::Elementwise>(block[i].op);
@@ -192,11 +206,12 @@ class BarrierPlacer {
       Process(branch->else_body, other);
       pending = Union(pending, other);
     } else if (auto* loop = std::get_if<kir::For>(&stmt.op)) {
+      global_.Bind(*loop);
       Loop(loop->body, loop->var, Trips(*loop), uses, pending);
     } else if (auto* loop = std::get_if<kir::While>(&stmt.op)) {
       Loop(loop->body, kNoId, kUnknownTrips, uses, pending);
     } else if (auto* tiles = std::get_if<kir::ForTiles>(&stmt.op)) {
-      Loop(tiles->body, kNoId, kUnknownTrips, uses, pending);
+      Loop(tiles->body, kNoId, kUnknownTrips, uses, pending, false);
     } else if (auto* roles = std::get_if<kir::Roles>(&stmt.op)) {
       // Roles share only what rings guard; each is a block of its own.
       for (kir::Role& role : roles->roles) {
@@ -214,8 +229,9 @@ class BarrierPlacer {
   }
 
   // Until what is pending at the head of the loop, from before it and from around it, no longer grows. Each round stands for one
-  // iteration more: a loop of `trips` iterations needs no more rounds than that.
-  void Loop(kir::Block& body, VarId var, int64_t trips, const std::vector<Use>& header, Pending& pending) {
+  // iteration more: a loop of `trips` iterations needs no more rounds than that. Tiles of a grid have no order in global memory.
+  void Loop(kir::Block& body, VarId var, int64_t trips, const std::vector<Use>& header, Pending& pending, bool ordered = true) {
+    const std::vector<VarId> inner = BoundIn(body);
     Pending head = pending, end;
     exits_.emplace_back();
     for (int64_t round = 1;; ++round) {
@@ -231,7 +247,9 @@ class BarrierPlacer {
         Settle(&end);
       }
       Pending around = end;
+      if (!ordered) std::erase_if(around, [](const Use& use) { return use.in_global(); });
       for (Use& use : around) {
+        if (use.in_global()) use.global = global_.Around(use.global, var, inner);
         if (use.version.kind == Version::Kind::kModular && use.version.var == var) {
           use.version.c = (use.version.c - 1 + use.version.mod) % use.version.mod;  // an iteration ago
         }
@@ -243,12 +261,14 @@ class BarrierPlacer {
     pending = Union(Union(pending, end), exits_.back());
     exits_.pop_back();
     for (Use& use : pending) {
+      if (use.in_global()) use.global = global_.Behind(use.global, var, inner);
       if (use.version.var == var && var != kNoId) use.version = Version{};
     }
     Normalise(&pending);
   }
 
   kir::Kernel& k_;
+  GlobalOrder global_;
   // Fences matter only where something is read by the async proxy; without them settled writes would pile up for nothing.
   const bool fences_ = !k_.tensor_maps.empty() || UsesWgmma(k_.body);
   static bool UsesWgmma(const kir::Block& block) {

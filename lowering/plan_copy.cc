@@ -123,6 +123,7 @@ absl::Status PlanBuilder::EmitCopy(const Copy& copy) {
   if (async) {
     Emit(kir::CpAsyncCommit{});
     outstanding_.push_back(target);
+    sources_in_flight_.insert(copy.src.buffer);
   }
   return absl::OkStatus();
 }
@@ -229,14 +230,18 @@ void PlanBuilder::FlushAsync() {
   kir::CpAsyncWait wait;
   for (BufferId id : outstanding_) wait.retires.push_back({id, Int(0)});
   outstanding_.clear();
+  sources_in_flight_.clear();
   Emit(std::move(wait));
 }
 
-// A copy in flight is waited for just before the first statement that touches its tile.
+// A copy in flight is waited for just before the first statement that touches its tile or overwrites its source.
 void PlanBuilder::FlushAsyncFor(const Stmt& stmt) {
   if (outstanding_.empty()) return;
   absl::flat_hash_set<BufferId> touched = BuffersRead(s_.program, stmt);
-  for (BufferId id : BuffersWritten(stmt)) touched.insert(id);
+  for (BufferId id : BuffersWritten(stmt)) {
+    if (sources_in_flight_.contains(id)) return FlushAsync();
+    touched.insert(id);
+  }
   const auto* loop = std::get_if<For>(&stmt.op);
   if (loop && loop->kind == ForKind::kPipelined) return;  // its first wait covers older copies too
   const bool needed = std::any_of(touched.begin(), touched.end(), [&](BufferId id) {

@@ -1,0 +1,225 @@
+"""Tile statements where a lowering may go wrong: parts of tiles, tiles of one element, elements outside, tiles nobody reads.
+
+edge_tiles_test.cc compares what the lowering makes of each with the executor; the last tensor is the output. All arithmetic is exact
+on small integers.
+"""
+
+import tilelang.language as T
+
+M = T.dynamic("M")
+N = T.dynamic("N")
+
+
+@T.prim_func
+def fill_parts(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    with T.Kernel(T.ceildiv(M, 8), threads=64) as bx:
+        s = T.alloc_shared((8, 20), "int32")
+        f = T.alloc_fragment((8, 20), "int32")
+        T.fill(s, 7)
+        T.fill(s[2:5, 3:10], -1)
+        T.copy(X[bx * 8, 0], f)
+        T.fill(f[1:8, bx : bx + 5], 5)
+        T.fill(f[3, 19], 9)
+        for i, j in T.Parallel(8, 20):
+            f[i, j] = f[i, j] + 10 * s[i, j]
+        T.copy(f, Y[bx * 8, 0])
+
+
+@T.prim_func
+def copy_parts(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    with T.Kernel(T.ceildiv(M, 4), threads=64) as bx:
+        f = T.alloc_fragment((4, 16), "float32")
+        g = T.alloc_fragment((16, 4), "float32")
+        T.fill(f, 1)
+        T.fill(g, 2)
+        T.copy(X[bx * 4 : bx * 4 + 3, 0:8], f[1:4, bx : bx + 8])  # from global memory: through shared memory
+        T.copy(f[0:4, 2:10], g[bx : bx + 4, 0:8])  # outside of both
+        T.copy(X[0:11, 0:1], f[1, 5:16])  # a column becomes a row
+        for i, j in T.Parallel(4, 16):
+            f[i, j] = f[i, j] + g[j, i]
+        T.copy(f, Y[bx * 4, 0])
+
+
+@T.prim_func
+def outside(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    with T.Kernel(T.ceildiv(M, 2), threads=64) as bx:
+        one = T.alloc_fragment((1, 64), "float32")
+        two = T.alloc_fragment((2, 64), "float32")
+        T.copy(X[bx * 2 : bx * 2 + 1, 0:64], one)
+        T.copy(X[bx * 2, 0], two)
+        for i in T.Parallel(64):
+            one[0, i] = one[0, i] + one[3, i] + two[1, i] + two[1000000, i]
+        for i in T.Parallel(64):
+            two[5, i] = one[0, i]
+            two[1, i] = one[0, i] + two[0, i]
+        T.copy(two, Y[bx * 2, 0])
+
+
+@T.prim_func
+def unread(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    with T.Kernel(T.ceildiv(M, 8), threads=64) as bx:
+        s = T.alloc_shared((8, 32), "float32")
+        f = T.alloc_fragment((8, 32), "float32")
+        T.copy(X[bx * 8, 0], s)  # nobody reads it; its memory serves the tile below
+        T.copy(X[bx * 8, 0], f)
+        t = T.alloc_shared((8, 32), "float32")
+        T.copy(f, t)
+        for i, j in T.Parallel(8, 32):
+            f[i, j] = t[7 - i, 31 - j] + f[i, j]
+        T.copy(f, Y[bx * 8, 0])
+
+
+@T.prim_func
+def one_element(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    with T.Kernel(M, N, threads=32) as (bx, by):
+        s = T.alloc_shared((1, 1), "float32")
+        f = T.alloc_fragment((1, 1), "float32")
+        T.copy(X[bx, by], s)
+        T.copy(s, f)
+        for i, j in T.Parallel(1, 1):
+            f[i, j] = f[i, j] + s[i + 1, j]
+        T.copy(f, Y[bx, by])
+
+
+@T.prim_func
+def histogram(X: T.Tensor((M, N), "int32"), Y: T.Tensor((37,), "int32")):
+    with T.Kernel(1, threads=128) as bx:
+        counts = T.alloc_shared((37,), "int32")
+        T.clear(counts)
+        for m in T.serial(M):
+            for n in T.serial(T.ceildiv(N, 64)):
+                for i in T.Parallel(64):
+                    if n * 64 + i < N:
+                        T.atomic_add(counts[X[m, n * 64 + i] % 37], 1)
+        T.copy(counts, Y)
+
+
+@T.prim_func
+def argmax(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M,), "int32")):
+    with T.Kernel(T.ceildiv(M, 8), threads=128) as bx:
+        tile = T.alloc_fragment((8, 32), "float32")
+        index = T.alloc_fragment((8, 32), "int32")
+        best = T.alloc_fragment((8,), "float32")
+        here = T.alloc_fragment((8,), "float32")
+        where = T.alloc_fragment((8,), "int32")
+        first = T.alloc_fragment((8,), "int32")
+        T.fill(best, -T.infinity("float32"))
+        T.fill(where, 0)
+        for c in T.serial(T.ceildiv(N, 32)):
+            T.copy(X[bx * 8, c * 32], tile, fill=-T.infinity("float32"))
+            T.reduce_max(tile, here, dim=1)
+            for i, j in T.Parallel(8, 32):
+                index[i, j] = T.if_then_else(tile[i, j] == here[i], c * 32 + j, 2147483647)
+            T.reduce_min(index, first, dim=1)
+            for i in T.Parallel(8):
+                if here[i] > best[i]:
+                    best[i] = here[i]
+                    where[i] = first[i]
+        T.copy(where, Y[bx * 8])
+
+
+@T.prim_func
+def rotate(X: T.Tensor((M, N, 5), "float16"), Y: T.Tensor((5, M, N), "float16")):
+    with T.Kernel(T.ceildiv(M, 4), T.ceildiv(N, 8), threads=64) as (bx, by):
+        s = T.alloc_shared((4, 8, 5), "float16")
+        t = T.alloc_shared((5, 4, 8), "float16")
+        T.copy(X[bx * 4, by * 8, 0], s)
+        for i, j, k in T.Parallel(4, 8, 5):
+            t[k, i, j] = s[i, j, k]
+        T.copy(t, Y[0, bx * 4, by * 8])
+
+
+@T.prim_func
+def sums_of_sums(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    with T.Kernel(T.ceildiv(M, 3), threads=32) as bx:
+        s = T.alloc_shared((3, 50), "int32")
+        f = T.alloc_fragment((3, 50), "int32")
+        T.copy(X[bx * 3, 0], s)
+        T.cumsum(s, f, dim=1, reverse=True)
+        T.cumsum(f, f, dim=0)
+        T.copy(f, Y[bx * 3, 0])
+
+
+@T.prim_func
+def jumps(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    with T.Kernel(T.ceildiv(M, 4), threads=96) as bx:
+        t = T.alloc_shared((4, 33), "int32")
+        o = T.alloc_fragment((4, 33), "int32")
+        T.copy(X[bx * 4, 0], t)
+        T.clear(o)
+        for k in T.serial(33):
+            if k % 3 == 0:
+                continue
+            for m in T.serial(k, 33, 5):
+                if m > 25:
+                    break
+                for i, j in T.Parallel(4, 33):
+                    if j >= k:
+                        o[i, j] += t[i, j - k] * (m - k + 1)
+                    elif (j + m) % 2 == 0:
+                        o[i, j] -= t[i, j + m]
+                    else:
+                        o[i, j] = o[i, j] ^ t[i, j]
+        T.copy(o, Y[bx * 4, 0])
+
+
+@T.prim_func
+def overwrites(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    with T.Kernel(1, threads=64) as bx:
+        f = T.alloc_fragment((4, 16), "int32")
+        s = T.alloc_shared((4, 16), "int32")
+        T.copy(X[0:4, 0:16], f)
+        T.copy(f, Y[0, 0])
+        T.copy(f, Y[0, 0])  # by the same threads
+        for i, j in T.Parallel(4, 16):
+            Y[3 - i, 15 - j] = 2 * f[i, j]
+        T.copy(X[0:4, 0:16], s)
+        T.copy(s, Y[1, 1])
+        for k in T.serial(N):
+            T.copy(f, Y[0, k])  # each over most of the one before
+
+
+@T.prim_func
+def reads_back(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    W = T.workspace((M + 1, N), "int32", zeroed=True)
+    with T.Kernel(1, threads=64) as bx:
+        f = T.alloc_fragment((16,), "int32")
+        for m in T.serial(M):
+            for c in T.serial(T.ceildiv(N, 16)):
+                T.copy(X[m, c * 16 : c * 16 + 16], f)
+                for j in T.Parallel(16):
+                    f[j] = f[j] + W[m, N - 1 - (c * 16 + j)]  # what the row before left
+                T.copy(f, W[m + 1, c * 16 : c * 16 + 16])
+                T.copy(f, Y[m, c * 16 : c * 16 + 16])
+
+
+@T.prim_func
+def prefetched(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    W = T.workspace((64, 32), "float32", zeroed=True)
+    with T.Kernel(1, threads=64) as bx:
+        s = T.alloc_shared((4, 32), "float32")
+        f = T.alloc_fragment((4, 32), "float32")
+        g = T.alloc_fragment((4, 32), "float32")
+        T.copy(X[0:4, 0:32], f)
+        T.copy(f, W[0:4, 0:32])
+        T.copy(W[1:5, 0:32], s)  # may still be in flight when …
+        for i, j in T.Parallel(4, 32):
+            W[4 - i, 31 - j] = f[i, j] + 1.0  # … it is overwritten
+        T.copy(s, g)
+        T.copy(g, Y[0, 0])
+        for k in T.Pipelined(3, num_stages=2):
+            T.copy(W[k : k + 4, 0:32], s)
+            for i, j in T.Parallel(4, 32):
+                g[i, j] = g[i, j] + s[3 - i, j]
+        T.copy(g, Y[4, 0])
+
+
+@T.prim_func
+def in_order(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    with T.Kernel(T.ceildiv(M, 4), threads=64) as bx:
+        f = T.alloc_fragment((4, 16), "int32")
+        T.copy(X[bx * 4, 0], f)
+        T.copy(f, Y[bx * 4, 0])
+        for c in T.serial(1, T.ceildiv(N, 16)):
+            T.copy(X[bx * 4, c * 16], f)
+            T.copy(f, Y[bx * 4, c * 16])

@@ -1,0 +1,93 @@
+// The programs of edge_tiles.py: what the lowering makes of each equals the executor, in the simulator, and can be emitted.
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "comparison.h"
+#include "frontend/frontend.h"
+#include "gtest/gtest.h"
+
+namespace tilert {
+namespace {
+
+using Shape = std::vector<int64_t>;
+using Shapes = std::vector<std::pair<int64_t, int64_t>>;
+
+Program CompileEdge(const std::string& entry) {
+  std::ifstream file(absl::StrCat(TILERT_SOURCE_DIR, "/tests/lowering/edge_tiles.py"));
+  std::stringstream text;
+  text << file.rdbuf();
+  const absl::StatusOr<Program> program = frontend::Compile(text.str(), "edge_tiles.py", entry, {});
+  EXPECT_TRUE(program.ok()) << program.status();
+  return program.ok() ? *program : Program();
+}
+
+// `make`: the tensors for extents M and N, the output last.
+template <typename Make>
+void ExpectAgrees(const std::string& entry, const Shapes& shapes, Make make) {
+  const Program program = CompileEdge(entry);
+  ASSERT_FALSE(program.launches.empty());
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    for (const ArgClass& args : {FastArgClass(program), GeneralArgClass(program)}) {
+      const absl::StatusOr<Lowered> lowered = Lower(program, args, *FindTarget(arch, "auto"), {});
+      EXPECT_TRUE(lowered.ok()) << lowered.status();
+    }
+  }
+  Comparison comparison(program);
+  for (const auto& [m, n] : shapes) comparison.ExpectAgrees(MakeArgs(make(m, n), 9), {}, absl::StrCat(entry, " ", m, "x", n));
+  EXPECT_GT(comparison.compared(), 0);
+}
+
+auto Matrices(DType type) {
+  return [type](int64_t m, int64_t n) {
+    return std::vector<std::pair<DType, Shape>>{{type, {m, n}}, {type, {m, n}}};
+  };
+}
+
+constexpr DType kF32 = DType::kFloat32, kI32 = DType::kInt32;
+const Shapes kShapes = {{1, 1}, {4, 16}, {9, 31}, {17, 20}, {8, 64}};
+
+TEST(EdgeTiles, FillParts) { ExpectAgrees("fill_parts", kShapes, Matrices(kI32)); }
+TEST(EdgeTiles, CopyParts) { ExpectAgrees("copy_parts", kShapes, Matrices(kF32)); }
+TEST(EdgeTiles, Outside) { ExpectAgrees("outside", kShapes, Matrices(kF32)); }
+TEST(EdgeTiles, Unread) { ExpectAgrees("unread", kShapes, Matrices(kF32)); }
+TEST(EdgeTiles, OneElement) { ExpectAgrees("one_element", {{1, 1}, {3, 5}}, Matrices(kF32)); }
+TEST(EdgeTiles, SumsOfSums) { ExpectAgrees("sums_of_sums", kShapes, Matrices(kI32)); }
+TEST(EdgeTiles, Jumps) { ExpectAgrees("jumps", {{1, 1}, {5, 33}, {8, 40}}, Matrices(kI32)); }
+
+TEST(EdgeTiles, Histogram) {
+  ExpectAgrees("histogram", {{0, 1}, {1, 1}, {3, 65}, {2, 128}}, [](int64_t m, int64_t n) {
+    return std::vector<std::pair<DType, Shape>>{{kI32, {m, n}}, {kI32, {37}}};
+  });
+}
+
+TEST(EdgeTiles, Argmax) {
+  ExpectAgrees("argmax", kShapes, [](int64_t m, int64_t n) {
+    return std::vector<std::pair<DType, Shape>>{{kF32, {m, n}}, {kI32, {m}}};
+  });
+}
+
+TEST(EdgeTiles, Rotate) {
+  ExpectAgrees("rotate", {{1, 1}, {4, 8}, {5, 17}, {0, 3}}, [](int64_t m, int64_t n) {
+    return std::vector<std::pair<DType, Shape>>{{DType::kFloat16, {m, n, 5}}, {DType::kFloat16, {5, m, n}}};
+  });
+}
+
+// Statements are in order in global memory too, whichever threads run them.
+TEST(EdgeTiles, Overwrites) { ExpectAgrees("overwrites", kShapes, Matrices(kI32)); }
+TEST(EdgeTiles, ReadsBack) { ExpectAgrees("reads_back", kShapes, Matrices(kI32)); }
+TEST(EdgeTiles, Prefetched) { ExpectAgrees("prefetched", {{8, 32}, {9, 40}}, Matrices(kF32)); }
+
+// … and no barrier stands between parts of a tensor that are apart.
+TEST(EdgeTiles, TilesApartNeedNoBarrier) {
+  ExpectAgrees("in_order", kShapes, Matrices(kI32));
+  const Program program = CompileEdge("in_order");
+  for (const ArgClass& args : {FastArgClass(program), GeneralArgClass(program)}) {
+    const absl::StatusOr<Lowered> lowered = Lower(program, args, *FindTarget("sm_80", "auto"), {});
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    EXPECT_EQ(lowered->source.find("__syncthreads", lowered->source.find("in_order_kernel")), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace tilert
