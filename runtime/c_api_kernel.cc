@@ -36,6 +36,10 @@ struct SplitArgs {
 
   absl::Status Fill(const Program& program, const tilert_arg* args) {
     for (size_t i = 0; i < program.params.size(); ++i) {
+      if (args[i].reserved != 0) {
+        return InvalidArgument("argument ", i, ": the reserved field is not 0 (tilert.hpp sets it when the number of strides ",
+                               "is not that of the extents)");
+      }
       TILERT_RETURN_IF_ERROR(program.params[i].kind == Param::Kind::kTensor ? AddTensor(i, args[i])
                                                                             : AddScalar(i, args[i], program));
     }

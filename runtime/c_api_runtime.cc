@@ -38,6 +38,9 @@ absl::StatusOr<RuntimeOptions> FromC(const tilert_runtime_options* from) {
     return InvalidArgument("options.device is no tilert_device");
   options.device = c.device == TILERT_DEVICE_CPU ? DeviceKind::kCpu : DeviceKind::kCuda;
   if (c.family != nullptr) options.family = c.family;
+  if (options.family != "auto" && options.family != "ampere" && options.family != "hopper")
+    return InvalidArgument("options.family is '", options.family, "'; use auto, ampere or hopper");
+  if (c.cpu_threads < 0) return InvalidArgument("options.cpu_threads is negative");
   if (c.cache_directory != nullptr) options.cache_directory = c.cache_directory;
   if (c.cache_bytes != 0) options.cache_bytes = c.cache_bytes;
   if (c.compile_deadline_ms != 0) options.compile_deadline = std::chrono::milliseconds(c.compile_deadline_ms);

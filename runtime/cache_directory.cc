@@ -49,8 +49,8 @@ absl::Status MakeDirectories(const std::string& path) {
 }  // namespace
 
 std::string DefaultCacheDirectory() {
-  if (const char* value = secure_getenv("TILERT_CACHE_DIR"); value != nullptr && *value == '\0') return "";
-  if (std::string path = AbsolutePathFromEnvironment("TILERT_CACHE_DIR"); !path.empty()) return path;
+  // A relative path is returned too: opening it says what is wrong with it, and no other directory is used in its place.
+  if (const char* own = secure_getenv("TILERT_CACHE_DIR"); own != nullptr) return own;
   if (const std::string path = AbsolutePathFromEnvironment("XDG_CACHE_HOME"); !path.empty()) return path + "/tilert";
   std::string home = AbsolutePathFromEnvironment("HOME");
   if (home.empty()) home = HomeFromPasswd();

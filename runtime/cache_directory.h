@@ -10,6 +10,7 @@ namespace tilert {
 
 // The directory the environment asks for: $TILERT_CACHE_DIR, else $XDG_CACHE_HOME/tilert, else $HOME/.cache/tilert,
 // else the home of the passwd entry. Empty: no cache ($TILERT_CACHE_DIR set to nothing, or no home at all).
+// A relative $TILERT_CACHE_DIR comes back as it is, and OpenCacheDirectory refuses it.
 // A setuid or setgid process ignores the environment. Relative paths count as unset.
 std::string DefaultCacheDirectory();
 

@@ -79,9 +79,11 @@ class Arg {
 
 class Tensor : public Arg {
  public:
-  // `strides` in elements; none: contiguous. A rank above 8 is passed on as it is and refused by the launch.
+  // `strides` in elements; none: contiguous. The launch refuses a rank above 8, and strides of another number than extents.
   Tensor(void* data, tilert_dtype dtype, std::initializer_list<int64_t> shape, std::initializer_list<int64_t> strides = {})
-      : Tensor(data, dtype, shape.begin(), shape.size(), strides.size() == shape.size() ? strides.begin() : nullptr) {}
+      : Tensor(data, dtype, shape.begin(), shape.size(), strides.size() == shape.size() ? strides.begin() : nullptr) {
+    arg_.reserved = strides.size() != 0 && strides.size() != shape.size();
+  }
   Tensor(const void* data, tilert_dtype dtype, std::initializer_list<int64_t> shape, std::initializer_list<int64_t> strides = {})
       : Tensor(const_cast<void*>(data), dtype, shape, strides) {}
   Tensor(void* data, tilert_dtype dtype, const int64_t* shape, size_t rank, const int64_t* strides = nullptr) {

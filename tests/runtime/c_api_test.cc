@@ -86,6 +86,21 @@ TEST(CApi, StructSizesOfOlderAndNewerHosts) {
   api().runtime_release(runtime);
 }
 
+TEST(CApi, OptionsThatMeanNothingAreErrors) {
+  tilert_runtime* runtime = nullptr;
+  tilert_runtime_options options = {};
+  options.struct_size = sizeof options;
+  options.device = TILERT_DEVICE_CPU;
+  options.family = "volta";  // also where nothing is lowered
+  EXPECT_EQ(TakeCode(api().runtime_create(&options, &runtime)), TILERT_INVALID_ARGUMENT);
+  options.family = "hopper";
+  options.cpu_threads = -1;
+  EXPECT_EQ(TakeCode(api().runtime_create(&options, &runtime)), TILERT_INVALID_ARGUMENT);
+  options.cpu_threads = 1;
+  EXPECT_EQ(TakeCode(api().runtime_create(&options, &runtime)), TILERT_OK);
+  api().runtime_release(runtime);
+}
+
 TEST(CApi, ParametersOfAnEntry) {
   const std::string bytes = tilert::ScaleBundle();
   const auto bundle = tilert::Bundle::OpenMemory(bytes.data(), bytes.size());
@@ -159,6 +174,9 @@ TEST(CApi, CpuDeviceComputes) {
                                       tilert::Tensor(x.data(), TILERT_FLOAT32, {1000}), tilert::Real(1)})
                    .ok())
       << "output over input";
+  status = kernel->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {10}, {1, 1}),
+                                    tilert::Tensor(y.data(), TILERT_FLOAT32, {10}), tilert::Real(1)});
+  EXPECT_EQ(status.code(), TILERT_INVALID_ARGUMENT) << "two strides, one dimension";
   EXPECT_TRUE(kernel
                   ->Launch(nullptr, {tilert::Tensor(x.data(), TILERT_FLOAT32, {10}),
                                      tilert::Tensor(y.data(), TILERT_FLOAT32, {10}), tilert::Integer(2)})

@@ -390,6 +390,8 @@ TEST_F(CubinCacheTest, DirectoryFromTheEnvironment) {
   EXPECT_EQ(DefaultCacheDirectory(), "/a");
   setenv("TILERT_CACHE_DIR", "", 1);
   EXPECT_EQ(DefaultCacheDirectory(), "") << "set to nothing: no cache";
+  setenv("TILERT_CACHE_DIR", "relative", 1);
+  EXPECT_FALSE(OpenCacheDirectory(DefaultCacheDirectory()).ok()) << "refused; nothing else is used in its place";
   unsetenv("TILERT_CACHE_DIR");
   EXPECT_EQ(DefaultCacheDirectory(), "/b/tilert");
   setenv("XDG_CACHE_HOME", "relative", 1);
