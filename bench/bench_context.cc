@@ -34,9 +34,7 @@ absl::Status BenchContext::Init() {
   return absl::OkStatus();
 }
 
-std::string BenchContext::family() const {
-  return device_->runtime()->target().family == Family::kHopper ? "hopper" : "ampere";
-}
+std::string BenchContext::family() const { return device_->runtime()->target().family == Family::kHopper ? "hopper" : "ampere"; }
 
 bool BenchContext::WantsPart(const std::string& part) const {
   return settings_.only.empty() || settings_.only.find(part) != std::string::npos;
@@ -45,8 +43,8 @@ bool BenchContext::WantsPart(const std::string& part) const {
 bool BenchContext::Wants(const Row& row) const {
   const auto& filter = settings_.filter;
   return filter.empty() || std::any_of(filter.begin(), filter.end(), [name = row.Name()](const std::string& part) {
-    return name.find(part) != std::string::npos;
-  });
+           return name.find(part) != std::string::npos;
+         });
 }
 
 absl::StatusOr<Call> BenchContext::MakeCall(const std::string& entry, const std::map<std::string, int64_t>& dims) {

@@ -16,7 +16,7 @@ namespace tilert::bench {
 
 struct Settings {
   std::string family = "auto";
-  std::string only;                // parts: "gemm attention rows load launch"; empty: all
+  std::string only;  // parts: "gemm attention rows load launch"; empty: all
   // Names as in the result lines, e.g. "gemm/bf16/nt/4096x4096x4096": any of these inside; empty: all.
   std::vector<std::string> filter;
   std::vector<std::string> fixed;  // names of dims that kernels are specialised to

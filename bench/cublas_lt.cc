@@ -15,9 +15,7 @@ constexpr int kCompute32F = 68;
 constexpr int kDescTransposeA = 3, kDescTransposeB = 4, kPreferenceWorkspace = 1;
 constexpr uint64_t kWorkspaceBytes = uint64_t{64} << 20;
 
-absl::Status StatusOf(const char* call, int rc) {
-  return rc == 0 ? absl::OkStatus() : absl::InternalError(Cat(call, ": ", rc));
-}
+absl::Status StatusOf(const char* call, int rc) { return rc == 0 ? absl::OkStatus() : absl::InternalError(Cat(call, ": ", rc)); }
 
 }  // namespace
 

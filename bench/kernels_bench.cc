@@ -114,8 +114,9 @@ class Bench {
         const double arrays = flat ? 3 : 2;
         row.bytes = arrays * double(bytes);
         TILERT_RETURN_IF_ERROR(Time(row, call, {{"cuMemcpyDtoD", [&] {
-          return driver().MemcpyDtoDAsync(call.memory.back().address(), call.memory.front().address(), bytes, nullptr);
-        }}}));
+                                                   return driver().MemcpyDtoDAsync(call.memory.back().address(),
+                                                                                   call.memory.front().address(), bytes, nullptr);
+                                                 }}}));
         // The copy moves two arrays, the addition three: compare bandwidths.
         Row::Peer& copy = row.peers[0];
         for (double* value : {&copy.us, &copy.ratio.median, &copy.ratio.low, &copy.ratio.high}) *value *= arrays / 2;

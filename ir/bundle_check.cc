@@ -88,7 +88,8 @@ absl::Status CheckCubins(const Bundle& bundle) {
       if (kernel.threads == 0 || kernel.threads > 1024) return InvalidArgument(path, ": ", kernel.threads, " threads");
       if (kernel.blocks_per_sm == 0) return InvalidArgument(path, ": no block on an SM");
       for (const CubinKernel::Map& map : kernel.maps) {
-        if (map.dtype == DType::kInvalid || !IsValidDType(static_cast<uint32_t>(map.dtype)) || map.box.empty() || map.box.size() > 5)
+        if (map.dtype == DType::kInvalid || !IsValidDType(static_cast<uint32_t>(map.dtype)) || map.box.empty() ||
+            map.box.size() > 5)
           return InvalidArgument(path, ": an impossible tensor map");
       }
       for (const CubinKernel::Arg& arg : kernel.args) TILERT_RETURN_IF_ERROR(CheckArg(kernel, arg, path));

@@ -120,10 +120,11 @@ Offset<flat::Cubin> BundleWriter::AddCubin(const PrebuiltCubin& c) {
     for (const CubinKernel::Arg& a : k.args) args.emplace_back(static_cast<flat::ArgKind>(a.kind), a.index, a.bytes);
     const auto args_vector = fbb_.CreateVectorOfStructs(args);
     Offset<flatbuffers::Vector<Offset<flat::TensorMap>>> maps;
-    if (!k.maps.empty()) maps = Tables<flat::TensorMap>(k.maps, [&](const CubinKernel::Map& m, size_t) {
-      const auto box = fbb_.CreateVector(m.box);
-      return flat::CreateTensorMap(fbb_, m.buffer, static_cast<flat::DType>(m.dtype), box, static_cast<uint32_t>(m.swizzle));
-    });
+    if (!k.maps.empty())
+      maps = Tables<flat::TensorMap>(k.maps, [&](const CubinKernel::Map& m, size_t) {
+        const auto box = fbb_.CreateVector(m.box);
+        return flat::CreateTensorMap(fbb_, m.buffer, static_cast<flat::DType>(m.dtype), box, static_cast<uint32_t>(m.swizzle));
+      });
     const uint32_t symbol = Text(k.symbol);
     const bool needs_1 = k.persistent || k.blocks_per_sm != 1 || !k.maps.empty();
     if (needs_1) minor_ = std::max<uint16_t>(minor_, 1);

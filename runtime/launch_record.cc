@@ -14,12 +14,9 @@ bool IsPossible(const Program& program, const KernelRecord& kernel, const Kernel
   switch (arg.kind) {
     case KernelArg::Kind::kTensor:
       return arg.index < program.buffers.size() && program.buffers[arg.index].scope == Scope::kGlobal && arg.bytes == 8;
-    case KernelArg::Kind::kDim:
-      return arg.index < program.dims.size() && arg.bytes >= 1 && arg.bytes <= 8;
-    case KernelArg::Kind::kScalar:
-      return arg.index < program.scalars.size() && arg.bytes >= 1 && arg.bytes <= 8;
-    case KernelArg::Kind::kTensorMap:
-      return arg.index < kernel.maps.size() && arg.bytes == sizeof(cuda::TensorMap);
+    case KernelArg::Kind::kDim: return arg.index < program.dims.size() && arg.bytes >= 1 && arg.bytes <= 8;
+    case KernelArg::Kind::kScalar: return arg.index < program.scalars.size() && arg.bytes >= 1 && arg.bytes <= 8;
+    case KernelArg::Kind::kTensorMap: return arg.index < kernel.maps.size() && arg.bytes == sizeof(cuda::TensorMap);
   }
   return false;
 }

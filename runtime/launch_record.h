@@ -26,7 +26,7 @@ struct KernelRecord {
   uint32_t threads = 0;
   uint32_t shared_bytes = 0;  // dynamic
   bool cooperative = false;
-  bool persistent = false;    // no more blocks than fit on the GPU at once: SMs · blocks_per_sm
+  bool persistent = false;  // no more blocks than fit on the GPU at once: SMs · blocks_per_sm
   uint32_t blocks_per_sm = 1;
   std::vector<LoweredTensorMap> maps;
 };

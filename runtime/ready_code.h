@@ -26,9 +26,7 @@ class ReadyCode {
   static absl::StatusOr<std::unique_ptr<ReadyCode>> Load(const Runtime& runtime, const ArgPlan& plan, const CacheEntry& entry);
 
   // Makes the tensor maps of a launch with `values`; false when TMA cannot work on them. Nothing to do and true for most code.
-  bool MakeMaps(const LaunchValues& values, LaunchMaps& maps) const {
-    return encoders_.empty() || EncodeMaps(values, maps);
-  }
+  bool MakeMaps(const LaunchValues& values, LaunchMaps& maps) const { return encoders_.empty() || EncodeMaps(values, maps); }
   // Queues all kernels. REQUIRES: MakeMaps was true for these values.
   absl::Status Launch(const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const;
 

@@ -19,29 +19,18 @@ int MapType(DType type) {
     case DType::kInt8:
     case DType::kUInt8:
     case DType::kFloat8E4M3:
-    case DType::kFloat8E5M2:
-      return cuda::kMapUInt8;
+    case DType::kFloat8E5M2: return cuda::kMapUInt8;
     case DType::kInt16:
-    case DType::kUInt16:
-      return cuda::kMapUInt16;
-    case DType::kInt32:
-      return cuda::kMapInt32;
-    case DType::kUInt32:
-      return cuda::kMapUInt32;
-    case DType::kInt64:
-      return cuda::kMapInt64;
-    case DType::kUInt64:
-      return cuda::kMapUInt64;
-    case DType::kFloat16:
-      return cuda::kMapFloat16;
-    case DType::kBFloat16:
-      return cuda::kMapBFloat16;
-    case DType::kFloat32:
-      return cuda::kMapFloat32;
-    case DType::kFloat64:
-      return cuda::kMapFloat64;
-    default:
-      return -1;
+    case DType::kUInt16: return cuda::kMapUInt16;
+    case DType::kInt32: return cuda::kMapInt32;
+    case DType::kUInt32: return cuda::kMapUInt32;
+    case DType::kInt64: return cuda::kMapInt64;
+    case DType::kUInt64: return cuda::kMapUInt64;
+    case DType::kFloat16: return cuda::kMapFloat16;
+    case DType::kBFloat16: return cuda::kMapBFloat16;
+    case DType::kFloat32: return cuda::kMapFloat32;
+    case DType::kFloat64: return cuda::kMapFloat64;
+    default: return -1;
   }
 }
 

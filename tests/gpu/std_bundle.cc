@@ -13,10 +13,10 @@ namespace {
 absl::StatusOr<int64_t> Extent(const Program& program, Expr e, const std::map<std::string, int64_t>& dims) {
   ExprArena arena = program.exprs;
   const Expr value = Fold(arena, Rewrite(arena, e, arena, [&](Expr, const ExprNode& node) -> Expr {
-    if (node.op != ExprOp::kDim) return {};
-    const auto it = dims.find(program.dims[node.i].name);
-    return it == dims.end() ? Expr{} : arena.Int(it->second);
-  }));
+                            if (node.op != ExprOp::kDim) return {};
+                            const auto it = dims.find(program.dims[node.i].name);
+                            return it == dims.end() ? Expr{} : arena.Int(it->second);
+                          }));
   int64_t extent = 0;
   if (!arena.AsInt(value, &extent)) return InvalidArgument("a dim of '", program.name, "' has no value");
   return extent;

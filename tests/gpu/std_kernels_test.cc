@@ -194,10 +194,11 @@ TEST_F(StdKernels, GemmAgainstDouble) {
   }
 }
 
-// More tiles than SMs, ragged ends, few tiles with a long K, one row; and every number of K steps around the depth of a pipeline. A sample
-// of the elements against sums in double precision; all of them written.
+// More tiles than SMs, ragged ends, few tiles with a long K, one row; and every number of K steps around the depth of a pipeline.
+// A sample of the elements against sums in double precision; all of them written.
 TEST_F(StdKernels, GemmManyTiles) {
-  std::vector<std::array<int64_t, 3>> shapes = {{2100, 4360, 520}, {4095, 4104, 264}, {2049, 4097, 131}, {257, 4104, 4104}, {1, 14336, 1024}, {100, 8192, 2048}};
+  std::vector<std::array<int64_t, 3>> shapes = {{2100, 4360, 520}, {4095, 4104, 264}, {2049, 4097, 131},
+                                                {257, 4104, 4104}, {1, 14336, 1024},  {100, 8192, 2048}};
   for (int64_t steps = 1; steps <= 13; ++steps) shapes.push_back({300, 520, 64 * steps});
   for (const std::string entry : {"gemm_nt_bf16", "gemm_nn_bf16", "gemm_nt_f16", "gemm_tn_bf16", "gemm_tt_f16"}) {
     const auto program = FindProgram(*file_, entry);
@@ -224,7 +225,8 @@ TEST_F(StdKernels, GemmManyTiles) {
           const double x = a[entry[5] == 't' ? p * m + i : i * k + p] * b[entry[6] == 't' ? j * k + p : p * n + j];
           sum += x, size += std::fabs(x);
         }
-        ASSERT_LE(std::fabs(c[i * n + j] - sum), epsilon * std::fabs(sum) + 4.0 * static_cast<double>(k) * 0x1p-24 * size) << "at " << i << ", " << j;
+        ASSERT_LE(std::fabs(c[i * n + j] - sum), epsilon * std::fabs(sum) + 4.0 * static_cast<double>(k) * 0x1p-24 * size)
+            << "at " << i << ", " << j;
       }
     }
   }
@@ -255,7 +257,9 @@ TEST_F(StdKernels, Rows) {
 }
 
 TEST_F(StdKernels, Attention) {
-  struct Shape { int64_t batch, q, kv, heads, heads_kv; };
+  struct Shape {
+    int64_t batch, q, kv, heads, heads_kv;
+  };
   const Shape shapes[] = {{1, 1, 1, 1, 1},     {2, 64, 64, 4, 2},  {1, 127, 127, 2, 1}, {1, 128, 128, 2, 2},
                           {1, 129, 200, 3, 1}, {1, 300, 65, 2, 1}, {1, 257, 513, 4, 4}, {0, 8, 8, 1, 1}};
   for (const char* type : kTypes16) {

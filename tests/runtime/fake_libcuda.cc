@@ -161,10 +161,8 @@ State& GetState() {
 Result LoadImage(LibraryHandle** out, const void* data) {
   State& state = GetState();
   const char* bytes = static_cast<const char*>(data);
-  const bool elf = std::memcmp(bytes,
-                               "\x7f"
-                               "ELF",
-                               4) == 0;
+  static constexpr char kElf[] = {0x7f, 'E', 'L', 'F'};
+  const bool elf = std::memcmp(bytes, kElf, sizeof kElf) == 0;
   if (!elf && std::memchr(bytes, '.', 3) == nullptr && std::memchr(bytes, '/', 3) == nullptr && bytes[0] != '\n')
     return kInvalidImage;
   const std::lock_guard<std::mutex> lock(state.mutex);
@@ -226,9 +224,8 @@ Result Launch(Function handle, unsigned gx, unsigned gy, unsigned gz, unsigned t
     launch.args.push_back(value);
   }
   if (const auto maps = state.map_parameters.find(function->name); maps != state.map_parameters.end()) {
-    for (int i = 0; i < maps->second.second; ++i) {
-      std::memcpy(&launch.maps.emplace_back(), params[maps->second.first + i], sizeof(TensorMap));
-    }
+    const auto [first, maps_count] = maps->second;
+    for (int i = 0; i < maps_count; ++i) std::memcpy(&launch.maps.emplace_back(), params[first + i], sizeof(TensorMap));
   }
   if (state.launches.size() < 100000) state.launches.push_back(std::move(launch));
   return kSuccess;
@@ -267,21 +264,11 @@ Result fake_DeviceGetName(char* name, int size, Device) {
 Result fake_DeviceGetAttribute(int* value, int attribute, Device) {
   ENTER("cuDeviceGetAttribute");
   switch (attribute) {
-    case kDeviceComputeCapabilityMajor:
-      *value = state.major;
-      break;
-    case kDeviceComputeCapabilityMinor:
-      *value = state.minor;
-      break;
-    case kDeviceMultiprocessorCount:
-      *value = 108;
-      break;
-    case kDeviceMaxSharedMemoryPerBlockOptin:
-      *value = state.max_shared;
-      break;
-    default:
-      *value = 1024;
-      break;
+    case kDeviceComputeCapabilityMajor: *value = state.major; break;
+    case kDeviceComputeCapabilityMinor: *value = state.minor; break;
+    case kDeviceMultiprocessorCount: *value = 108; break;
+    case kDeviceMaxSharedMemoryPerBlockOptin: *value = state.max_shared; break;
+    default: *value = 1024; break;
   }
   return kSuccess;
 }
@@ -378,33 +365,13 @@ Result fake_LaunchCooperativeKernel(Function function, unsigned gx, unsigned gy,
   ENTER_WITH_CONTEXT("cuLaunchCooperativeKernel");
   return Launch(function, gx, gy, gz, bx * by * bz, shared, stream, params);
 }
-// CUDA driver API, cuTensorMapEncodeTiled: what the parameters are bound to. Whatever the runtime passes must be legal.
 Result fake_TensorMapEncodeTiled(TensorMap* out, int type, unsigned rank, void* address, const uint64_t* extents,
                                  const uint64_t* strides, const uint32_t* box, const uint32_t* element_strides, int interleave,
                                  int swizzle, int promotion, int fill) {
   ENTER("cuTensorMapEncodeTiled");
-  static constexpr uint64_t kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
-  const auto base = reinterpret_cast<uint64_t>(address);
-  if (type < 0 || type > kMapBFloat16 || rank < 1 || rank > 5 || base == 0 || base % 16 != 0) return state.Misuse(kInvalidValue);
-  if (reinterpret_cast<uintptr_t>(out) % 64 != 0 || interleave != 0 || swizzle < 0 || swizzle > 3)
-    return state.Misuse(kInvalidValue);
-  FakeTensorMap map;
-  map.address = base, map.type = static_cast<uint32_t>(type), map.rank = rank, map.element_strides = 1;
-  for (unsigned d = 0; d < rank; ++d) {
-    if (extents[d] < 1 || extents[d] > uint64_t{1} << 32 || box[d] < 1 || box[d] > 256) return state.Misuse(kInvalidValue);
-    map.extents[d] = extents[d], map.box[d] = static_cast<uint16_t>(box[d]), map.element_strides *= element_strides[d];
-    if (d + 1 == rank) continue;
-    if (strides[d] % 16 != 0 || strides[d] == 0 || strides[d] >= uint64_t{1} << 40) return state.Misuse(kInvalidValue);
-    map.strides[d] = strides[d];
-  }
-  const uint64_t row = box[0] * kBytes[type];
-  if (row % 16 != 0 || (swizzle != 0 && row > uint64_t{16} << swizzle)) return state.Misuse(kInvalidValue);
-  map.swizzle = static_cast<uint8_t>(swizzle), map.promotion = static_cast<uint8_t>(promotion);
-  map.fill = static_cast<uint8_t>(fill), map.interleave = static_cast<uint8_t>(interleave);
-  map.check = FakeMapCheck(map);
-  std::memset(out, 0, sizeof *out);
-  std::memcpy(out, &map, sizeof map);
-  return kSuccess;
+  const bool is_legal =
+      EncodeFakeMap(out, type, rank, address, extents, strides, box, element_strides, interleave, swizzle, promotion, fill);
+  return is_legal ? kSuccess : state.Misuse(kInvalidValue);
 }
 Result fake_MemsetD8Async(DevicePtr pointer, unsigned char value, size_t size, Stream) {
   ENTER_WITH_CONTEXT("cuMemsetD8Async");
@@ -520,7 +487,6 @@ Result fake_EventElapsedTime(float* ms, Event, Event) {
   *ms = 1;
   return kSuccess;
 }
-
 Result fake_GetErrorName(Result result, const char** name) {
   *name = result == kOutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
   return kSuccess;
@@ -529,7 +495,6 @@ Result fake_GetErrorString(Result, const char** text) {
   *text = "scripted";
   return kSuccess;
 }
-
 }  // extern "C"
 
 }  // namespace tilert

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/driver_api.h"
+#include "tests/runtime/fake_tensor_map.h"
 
 namespace tilert {
 
@@ -18,27 +19,6 @@ struct FakeLaunch {
   cuda::Stream stream = nullptr;
   std::vector<cuda::TensorMap> maps;  // the parameters that SetMapParameters named
 };
-
-// What cuTensorMapEncodeTiled was given, which is also the map it made: word by word, so that a launch shows what it passes on.
-struct FakeTensorMap {
-  uint64_t address = 0;
-  uint32_t type = 0, rank = 0;
-  uint64_t extents[5] = {};  // innermost first
-  uint64_t strides[4] = {};
-  uint16_t box[5] = {};
-  uint8_t swizzle = 0, promotion = 0, fill = 0, interleave = 0;
-  uint32_t element_strides = 0;  // their product
-  uint64_t check = 0;            // over all of the above
-};
-static_assert(sizeof(FakeTensorMap) <= sizeof(cuda::TensorMap));
-// What FakeTensorMap::check must be.
-inline uint64_t FakeMapCheck(const FakeTensorMap& map) {
-  uint64_t sum = map.type * 3 + map.rank * 5 + map.swizzle * 7 + map.address;
-  for (const uint64_t extent : map.extents) sum = sum * 1000003 + extent;
-  for (const uint64_t stride : map.strides) sum = sum * 1000003 + stride;
-  for (const uint16_t extent : map.box) sum = sum * 1000003 + extent;
-  return sum;
-}
 
 // Obtained by dlsym("fake_cuda") from the library that TILERT_LIBCUDA names. Thread safe.
 class FakeCuda {

@@ -12,8 +12,11 @@ namespace {
 LaunchRecord SampleRecord(const Program& program) {
   KernelRecord kernel;
   kernel.symbol = "maps_kernel";
-  kernel.args = {{KernelArg::Kind::kTensor, 0, 8}, {KernelArg::Kind::kTensorMap, 1, 128}, {KernelArg::Kind::kTensorMap, 0, 128},
-                 {KernelArg::Kind::kDim, 2, 4},    {KernelArg::Kind::kScalar, 0, 8}};
+  kernel.args = {{KernelArg::Kind::kTensor, 0, 8},
+                 {KernelArg::Kind::kTensorMap, 1, 128},
+                 {KernelArg::Kind::kTensorMap, 0, 128},
+                 {KernelArg::Kind::kDim, 2, 4},
+                 {KernelArg::Kind::kScalar, 0, 8}};
   for (const Expr extent : program.launches[0].grid) kernel.grid.push_back(DimExpr::Compile(program, extent).value());
   kernel.threads = 384;
   kernel.shared_bytes = 200000;
@@ -46,7 +49,8 @@ TEST(LaunchRecordTest, OtherVersionsAndTruncationsAreRefused) {
   older[0] = 1;
   EXPECT_EQ(DecodeLaunchRecord(program, older).status().code(), absl::StatusCode::kDataLoss);
   for (size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_EQ(DecodeLaunchRecord(program, std::string_view(bytes).substr(0, size)).status().code(), absl::StatusCode::kDataLoss) << size;
+    EXPECT_EQ(DecodeLaunchRecord(program, std::string_view(bytes).substr(0, size)).status().code(), absl::StatusCode::kDataLoss)
+        << size;
   }
 }
 

@@ -143,8 +143,7 @@ std::shared_ptr<Runtime> RuntimeFixture::MakeRuntime(RuntimeOptions options) {
 }
 
 std::shared_ptr<Kernel> RuntimeFixture::MakeKernel(const std::shared_ptr<Runtime>& runtime, const Program& program,
-                                                   const std::string& symbol_prefix, KernelSpec spec,
-                                                   const EditKernel& edit) {
+                                                   const std::string& symbol_prefix, KernelSpec spec, const EditKernel& edit) {
   const std::string bytes = BundleWithCode(program, runtime->target(), symbol_prefix, edit);
   const auto bundle = OpenedBundle::FromMemory(bytes, true);
   EXPECT_TRUE(bundle.ok()) << bundle.status();
