@@ -177,8 +177,9 @@ absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
   for (int64_t column = 0, i = 0; column < columns; column += width, ++i) {
     Expr version = Int(i % versions);
     if (instances_ > 1) version = Fold(k_.exprs, AddIndex(k_.exprs, k_.exprs.Binary(ExprOp::kMul, turn_, Int(versions)), i % versions));
-    // The first piece waits for all earlier stores: an odd number of them ended with its version.
-    Emit(kir::StoreWait{i == 0 ? 0 : static_cast<int>(versions - 1), true, {{stage, version}}});
+    // Where versions take turns without end, the one to be reused was stored `versions` pieces ago; else the first piece waits for all.
+    const bool in_turn = store_stages_wanted_ == 1 && columns / width % versions == 0;
+    Emit(kir::StoreWait{i == 0 && !in_turn ? 0 : static_cast<int>(versions - 1), true, {{stage, version}}});
     kir::TileAccess from = whole, to = WholeAccess(stage, 2);
     from.start.back() = AddIndex(k_.exprs, from.start.back(), column);
     to.start[0] = version;
