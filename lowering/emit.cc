@@ -59,7 +59,8 @@ std::vector<std::string_view> AllPreludeParts() {
 bool AnyStmt(const kir::Block& block, bool (*is)(const kir::StmtOp& op)) {
   return std::any_of(block.begin(), block.end(), [is](const kir::Stmt& stmt) {
     const std::vector<const kir::Block*> children = kir::ChildBlocks(stmt);
-    return is(stmt.op) || std::any_of(children.begin(), children.end(), [is](const kir::Block* child) { return AnyStmt(*child, is); });
+    return is(stmt.op) ||
+           std::any_of(children.begin(), children.end(), [is](const kir::Block* child) { return AnyStmt(*child, is); });
   });
 }
 
@@ -141,7 +142,12 @@ void EmitBlockVars(EmitContext& c, const std::string& block) {
 }
 
 EmitContext::EmitContext(const kir::Kernel& kernel, const Target& target)
-    : kernel(kernel), target(target), names(AllPreludeParts()), ranges(kernel), vars(kernel.vars.size()), accumulators(WgmmaAccumulators(kernel)) {
+    : kernel(kernel),
+      target(target),
+      names(AllPreludeParts()),
+      ranges(kernel),
+      vars(kernel.vars.size()),
+      accumulators(WgmmaAccumulators(kernel)) {
   for (std::string_view own : {"lane", "warp", "block_warp", "leader", "smem", "smem_base"}) names.Fresh(own);
   for (const std::string& function : WgmmaNames(kernel)) names.Fresh(function);
   for (const kir::Buffer& buffer : kernel.buffers) buffers.push_back(names.Fresh(buffer.name));

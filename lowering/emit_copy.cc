@@ -444,9 +444,12 @@ class Copier {
 }  // namespace
 
 void Emit(EmitContext& c, const kir::Copy& copy) {
-  if (copy.method == kir::CopyMethod::kLdmatrix || copy.method == kir::CopyMethod::kLdmatrixTrans || copy.method == kir::CopyMethod::kStmatrix)
-    return EmitMatrices(c, copy);
-  Copier(c, copy).Emit();
+  switch (copy.method) {
+    case kir::CopyMethod::kLdmatrix:
+    case kir::CopyMethod::kLdmatrixTrans:
+    case kir::CopyMethod::kStmatrix: return EmitMatrices(c, copy);
+    default: return Copier(c, copy).Emit();
+  }
 }
 
 }  // namespace tilert

@@ -38,7 +38,8 @@ class MatrixMover {
   }
 
   void Emit() {
-    if (!Supported()) return c_.Fail(Cat("'", c_.buffers[fragment_.buffer], "' is no fragment that ldmatrix or stmatrix could move"));
+    if (!Supported())
+      return c_.Fail(Cat("'", c_.buffers[fragment_.buffer], "' is no fragment that ldmatrix or stmatrix could move"));
     c_.Open("{");
     // Loops over what the lanes do not choose.
     std::vector<std::string> vars;
@@ -137,11 +138,14 @@ class MatrixMover {
     if (registers_.dtype == shared_.dtype)
       return Cat(name, "[", WordIndex(registers_.layout, ElementOf(vars, bits, fixed, m, 0), 2).text, "]");
     // Two neighbours, converted.
-    const auto element = [&](int e) { return Cat(name, "[", RegisterIndex(registers_.layout, ElementOf(vars, bits, fixed, m, e)).text, "]"); };
+    const auto element = [&](int e) {
+      return Cat(name, "[", RegisterIndex(registers_.layout, ElementOf(vars, bits, fixed, m, e)).text, "]");
+    };
     return Cat("pair<", MemoryType(shared_.dtype), ">(", element(0), ", ", element(1), ")");
   }
   // Where in the fragment lane 0 has its first element of matrix `m`, or the one after it.
-  std::vector<Coordinate> ElementOf(const std::vector<std::string>& vars, size_t bits, const std::vector<Term>& fixed, int m, int e) const {
+  std::vector<Coordinate> ElementOf(const std::vector<std::string>& vars, size_t bits, const std::vector<Term>& fixed, int m,
+                                    int e) const {
     Coordinate parts[2];
     for (size_t i = 0; i < bits; ++i) {
       if (m >> i & 1) parts[bits_[i].dim] = AddCoordinates(parts[bits_[i].dim], ConstantCoordinate(bits_[i].weight));
@@ -166,7 +170,8 @@ class MatrixMover {
     std::string registers;
     for (int m = 0; m < 1 << bits; ++m) registers += Cat(m == 0 ? "" : ", ", Register(vars, bits, fixed, m));
     const std::string_view suffix = trans() ? "_trans(" : "(";
-    c_.out.Line(stores_ ? Cat("stmatrix", suffix, address, ", ", registers, ");") : Cat("ldmatrix", suffix, registers, ", ", address, ");"));
+    c_.out.Line(stores_ ? Cat("stmatrix", suffix, address, ", ", registers, ");")
+                        : Cat("ldmatrix", suffix, registers, ", ", address, ");"));
   }
   // The last of an odd number of atoms: half a statement.
   void EmitTail(const std::vector<std::string>& vars) {
@@ -184,9 +189,9 @@ class MatrixMover {
 
   EmitContext& c_;
   const kir::Copy& s_;
-  const bool stores_;                   // stmatrix
-  const kir::TileAccess& fragment_;     // the side in registers
-  const kir::TileAccess& tile_;         // the side in shared memory
+  const bool stores_;                // stmatrix
+  const kir::TileAccess& fragment_;  // the side in registers
+  const kir::TileAccess& tile_;      // the side in shared memory
   const kir::Buffer& registers_;
   const kir::Buffer& shared_;
   std::vector<MatrixDigit> digits_, warps_, bits_, loops_;

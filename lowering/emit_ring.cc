@@ -39,8 +39,9 @@ void ForPanels(EmitContext& c, const kir::Buffer& tile, const CText& version, co
 }  // namespace
 
 bool IsOneThreads(const kir::StmtOp& op) {
-  return std::holds_alternative<kir::ExpectTx>(op) || std::holds_alternative<kir::TmaLoad>(op) || std::holds_alternative<kir::TmaStore>(op) ||
-         std::holds_alternative<kir::StoreCommit>(op) || std::holds_alternative<kir::StoreWait>(op);
+  return std::holds_alternative<kir::ExpectTx>(op) || std::holds_alternative<kir::TmaLoad>(op) ||
+         std::holds_alternative<kir::TmaStore>(op) || std::holds_alternative<kir::StoreCommit>(op) ||
+         std::holds_alternative<kir::StoreWait>(op);
 }
 
 void EmitRingSetup(EmitContext& c) {
@@ -49,7 +50,8 @@ void EmitRingSetup(EmitContext& c) {
     RingText text;
     text.full = c.names.Fresh(Cat(ring.name, "_full"));
     text.empty = c.names.Fresh(Cat(ring.name, "_empty"));
-    c.out.Line(Cat("const u32 ", text.full, " = smem_base + ", ring.offset, ", ", text.empty, " = ", text.full, " + ", ring.slots * kBarrierBytes, ";"));
+    c.out.Line(Cat("const u32 ", text.full, " = smem_base + ", ring.offset, ", ", text.empty, " = ", text.full, " + ",
+                   ring.slots * kBarrierBytes, ";"));
     c.rings.push_back(text);
   }
   c.Open("if (threadIdx.x == 0) {");
@@ -84,7 +86,8 @@ void EmitRingPositions(EmitContext& c) {
 void Emit(EmitContext& c, const kir::Acquire& s) {
   const RingText& ring = c.rings[s.ring];
   // The filling side is a round ahead: on fresh barriers its waits for the round before pass.
-  c.out.Line(Cat("mbarrier_wait(", BarrierAt(s.fill ? ring.empty : ring.full, ring.slot), ", ", ring.phase, s.fill ? " ^ 1);" : ");"));
+  c.out.Line(
+      Cat("mbarrier_wait(", BarrierAt(s.fill ? ring.empty : ring.full, ring.slot), ", ", ring.phase, s.fill ? " ^ 1);" : ");"));
 }
 
 void Emit(EmitContext& c, const kir::ExpectTx& s) {
@@ -127,6 +130,8 @@ void Emit(EmitContext& c, const kir::TmaStore& s) {
   });
 }
 
-void Emit(EmitContext& c, const kir::StoreWait& s) { c.out.Line(Cat(s.read ? "tma_wait_read<" : "tma_wait<", s.pending, ">();")); }
+void Emit(EmitContext& c, const kir::StoreWait& s) {
+  c.out.Line(Cat(s.read ? "tma_wait_read<" : "tma_wait<", s.pending, ">();"));
+}
 
 }  // namespace tilert

@@ -1,4 +1,5 @@
-// Roles: partitions of the block with bodies, barriers and ring positions of their own; and the loop of a persistent kernel over its tiles.
+// Roles: partitions of the block with bodies, barriers and ring positions of their own; and the loop of a persistent kernel over
+// its tiles.
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
@@ -62,7 +63,8 @@ void EmitRole(EmitContext& c, const kir::Role& role, int first_warp, int* barrie
   }
   EmitRingPositions(c);
   // The first instance has the order token: the other one gives it.
-  if (HasOrder(role.body)) c.out.Line(Cat("if (", c.role.instance, " == 1) barrier_arrive<", 2 * role.warps * kLanes, ">(", c.role.order, ");"));
+  if (HasOrder(role.body))
+    c.out.Line(Cat("if (", c.role.instance, " == 1) barrier_arrive<", 2 * role.warps * kLanes, ">(", c.role.order, ");"));
   EmitBlock(c, role.body);
   if (role.one_thread) c.Close();
   c.role = {};
@@ -106,7 +108,8 @@ void Emit(EmitContext& c, const kir::ForTiles& loop) {
   const int instances = c.role.role == nullptr ? 1 : c.role.role->instances;
   const std::string first = instances == 1 ? "blockIdx.x" : Cat("blockIdx.x + ", c.role.instance, " * gridDim.x");
   c.out.Line("#pragma unroll 1");
-  c.Open(Cat("for (u32 ", tile, " = ", first, "; ", tile, " < ", tiles, "; ", tile, " += ", instances == 1 ? "" : Cat(instances, " * "), "gridDim.x) {"));
+  c.Open(Cat("for (u32 ", tile, " = ", first, "; ", tile, " < ", tiles, "; ", tile,
+             " += ", instances == 1 ? "" : Cat(instances, " * "), "gridDim.x) {"));
   EmitBlockVars(c, tile);
   EmitBlock(c, loop.body);
   c.Close();

@@ -313,9 +313,12 @@ std::string Describe(const EmitContext& c, const kir::StmtOp& op) {
                         [](const kir::Print&) { return std::string(); },
                         [](const kir::Assert&) { return std::string(); },
                         [&](const kir::Wgmma& s) {
-                          return Cat(names[s.acc], " += ", names[s.a.buffer], " * ", names[s.b.buffer], ", wgmma ", s.m, "x", s.n, "x", s.k);
+                          return Cat(names[s.acc], " += ", names[s.a.buffer], " * ", names[s.b.buffer], ", wgmma ", s.m, "x", s.n,
+                                     "x", s.k);
                         },
-                        [&](const kir::TmaLoad& s) { return Cat(names[c.kernel.tensor_maps[s.map].buffer], " -> ", names[s.dst], ", TMA"); },
+                        [&](const kir::TmaLoad& s) {
+                          return Cat(names[c.kernel.tensor_maps[s.map].buffer], " -> ", names[s.dst], ", TMA");
+                        },
                         [&](const kir::TmaStore& s) {
                           const std::string_view added = s.op == kir::StoreOp::kAdd ? ", added" : "";
                           return Cat(names[s.src], " -> ", names[c.kernel.tensor_maps[s.map].buffer], ", TMA", added);

@@ -7,9 +7,9 @@
 namespace tilert {
 namespace {
 
-constexpr int64_t kStepBytes = 32;    // of K that an instruction takes
-constexpr int64_t kBlockRows = 64;    // of M
-constexpr int64_t kUnit = 16;         // bytes that descriptors count in
+constexpr int64_t kStepBytes = 32;  // of K that an instruction takes
+constexpr int64_t kBlockRows = 64;  // of M
+constexpr int64_t kUnit = 16;       // bytes that descriptors count in
 
 std::string_view PtxType(DType type) {
   switch (type) {
@@ -35,7 +35,11 @@ struct Instruction {
   std::string Types() const { return Cat(AccType(), ".", PtxType(a), ".", PtxType(b)); }
   // wgmma_m64n256k16_f32_bf16_bf16_kk: the last letters tell A's and B's majors, r for registers.
   std::string Name() const {
-    return Cat("wgmma_", Shape(), "_", AccType(), "_", PtxType(a), "_", PtxType(b), "_", a_registers ? "r" : a_mn_major ? "m" : "k", b_mn_major ? "m" : "k");
+    return Cat("wgmma_", Shape(), "_", AccType(), "_", PtxType(a), "_", PtxType(b), "_",
+               a_registers  ? "r"
+               : a_mn_major ? "m"
+                            : "k",
+               b_mn_major ? "m" : "k");
   }
   int64_t AccRegisters() const { return acc == DType::kFloat16 ? n / 4 : n / 2; }
 };
@@ -92,20 +96,26 @@ std::string Definition(const Instruction& i) {
   if (is_16) tail += i.b_mn_major ? ", 1" : ", 0";
   std::string outputs, inputs;
   for (int64_t r = 0; r < d; ++r) {
-    outputs += Cat(r == 0 ? "" : r % 16 == 0 ? ",\n                 " : ", ", i.acc == DType::kFloat32 ? "\"+f\"(d[" : "\"+r\"(d[", r, "])");
+    outputs += Cat(r == 0        ? ""
+                   : r % 16 == 0 ? ",\n                 "
+                                 : ", ",
+                   i.acc == DType::kFloat32 ? "\"+f\"(d[" : "\"+r\"(d[", r, "])");
   }
   if (!i.a_registers) inputs = "\"l\"(a), ";
-  for (int r = 0; r < 4 && i.a_registers; ++r) inputs += i.a == DType::kFloat32 ? Cat("\"r\"(__float_as_uint(a[", r, "])), ") : Cat("\"r\"(a[", r, "]), ");
-  return Cat("// d[64, ", i.n, "] = a[64, ", i.k, "] * b[", i.n, ", ", i.k, "] + (keep ? d : 0)\n", "DEV void ", i.Name(), "(", d_type, "* d, ", a_type,
-             ", u64 b, bool keep) {\n  asm volatile(\"{\\n .reg .pred p;\\n setp.ne.b32 p, %", keep, ", 0;\\n wgmma.mma_async.sync.aligned.", i.Shape(), ".",
-             i.Types(), " {\"\n               \"", Operands(0, d), "}, \"\n               \"", i.a_registers ? Cat("{", Operands(d, 4), "}") : Operands(d, 1),
-             ", %", d + a, ", p", tail, ";\\n}\"\n               : ", outputs, "\n               : ", inputs, "\"l\"(b), \"r\"((int)keep));\n}\n");
+  for (int r = 0; r < 4 && i.a_registers; ++r)
+    inputs += i.a == DType::kFloat32 ? Cat("\"r\"(__float_as_uint(a[", r, "])), ") : Cat("\"r\"(a[", r, "]), ");
+  return Cat("// d[64, ", i.n, "] = a[64, ", i.k, "] * b[", i.n, ", ", i.k, "] + (keep ? d : 0)\n", "DEV void ", i.Name(), "(",
+             d_type, "* d, ", a_type, ", u64 b, bool keep) {\n  asm volatile(\"{\\n .reg .pred p;\\n setp.ne.b32 p, %", keep,
+             ", 0;\\n wgmma.mma_async.sync.aligned.", i.Shape(), ".", i.Types(), " {\"\n               \"", Operands(0, d),
+             "}, \"\n               \"", i.a_registers ? Cat("{", Operands(d, 4), "}") : Operands(d, 1), ", %", d + a, ", p",
+             tail, ";\\n}\"\n               : ", outputs, "\n               : ", inputs, "\"l\"(b), \"r\"((int)keep));\n}\n");
 }
 
 // An operand in shared memory: where it starts and what a step along K, or 64 rows of M, adds to its descriptor.
 class SharedOperand {
  public:
-  SharedOperand(EmitContext& c, const kir::TileAccess& side) : c_(c), s_(side), buffer_(c.buffer(side.buffer)), layout_(buffer_.shared) {
+  SharedOperand(EmitContext& c, const kir::TileAccess& side)
+      : c_(c), s_(side), buffer_(c.buffer(side.buffer)), layout_(buffer_.shared) {
     const size_t last = s_.start.size() - 1;
     c_.kernel.exprs.AsInt(s_.start[last - 1], &row_);
     c_.kernel.exprs.AsInt(s_.start[last], &column_);
@@ -140,13 +150,15 @@ class SharedOperand {
     const int64_t first = column_ / kStepBytes, per_panel = panel / kStepBytes, next_panel = layout_.rows() * panel / kUnit;
     if (per_panel == 1) return CScaled(CSum({k, CNumber(first)}), next_panel);
     if (first % per_panel + steps <= per_panel)
-      return CSum({CScaled(k, kStepBytes / kUnit), CNumber(first / per_panel * next_panel + first % per_panel * (kStepBytes / kUnit))});
+      return CSum(
+          {CScaled(k, kStepBytes / kUnit), CNumber(first / per_panel * next_panel + first % per_panel * (kStepBytes / kUnit))});
     const CText step = CSum({k, CNumber(first)});
     return CSum({CScaled(CDivided(step, per_panel), next_panel), CScaled(CModulo(step, per_panel), kStepBytes / kUnit)});
   }
   CText Block(const CText& i) const {
     const int64_t panel = layout_.panel;
-    return k_major() ? CScaled(i, kBlockRows * panel / kUnit) : CScaled(i, kBlockRows * layout_.element_bytes / panel * layout_.rows() * panel / kUnit);
+    return k_major() ? CScaled(i, kBlockRows * panel / kUnit)
+                     : CScaled(i, kBlockRows * layout_.element_bytes / panel * layout_.rows() * panel / kUnit);
   }
 
  private:
@@ -191,7 +203,8 @@ std::vector<bool> WgmmaAccumulators(const kir::Kernel& kernel) {
 
 std::string WgmmaFunctions(const kir::Kernel& kernel) {
   std::string text;
-  for (const Instruction& i : Instructions(kernel)) text += Cat("#ifndef ", i.Name(), "\n#define ", i.Name(), " ", i.Name(), "\n", Definition(i), "#endif\n");
+  for (const Instruction& i : Instructions(kernel))
+    text += Cat("#ifndef ", i.Name(), "\n#define ", i.Name(), " ", i.Name(), "\n", Definition(i), "#endif\n");
   return text;
 }
 
@@ -206,7 +219,8 @@ void Emit(EmitContext& c, const kir::Wgmma& s) {
   std::string a_name = c.buffers[s.a.buffer];
   if (!instruction.a_registers) {
     a_name = c.names.Fresh("a");
-    c.out.Line(Cat("const u64 ", a_name, " = ", SharedOperand(c, s.a).Descriptor(s.grid.m == 1 ? CNumber(0) : part_m, s.m / s.grid.m), ";"));
+    c.out.Line(Cat("const u64 ", a_name, " = ",
+                   SharedOperand(c, s.a).Descriptor(s.grid.m == 1 ? CNumber(0) : part_m, s.m / s.grid.m), ";"));
   }
   const std::string b_name = c.names.Fresh("b");
   c.out.Line(Cat("const u64 ", b_name, " = ", b.Descriptor(s.grid.n == 1 ? CNumber(0) : part_n, instruction.n), ";"));
@@ -221,8 +235,8 @@ void Emit(EmitContext& c, const kir::Wgmma& s) {
   }
   const CText a_offset = instruction.a_registers ? CSum({CScaled(i, 4 * steps), CScaled(k, 4)})
                                                  : CSum({SharedOperand(c, s.a).Block(i), SharedOperand(c, s.a).Step(k, steps)});
-  c.out.Line(Cat(instruction.Name(), "(", Plus(c.buffers[s.acc], CScaled(i, instruction.AccRegisters())), ", ", Plus(a_name, a_offset), ", ",
-                 Plus(b_name, b.Step(k, steps)), ", ", Keeps(c, s, k), ");"));
+  c.out.Line(Cat(instruction.Name(), "(", Plus(c.buffers[s.acc], CScaled(i, instruction.AccRegisters())), ", ",
+                 Plus(a_name, a_offset), ", ", Plus(b_name, b.Step(k, steps)), ", ", Keeps(c, s, k), ");"));
   if (blocks > 1) c.Close();
   if (steps > 1) c.Close();
   c.Close();

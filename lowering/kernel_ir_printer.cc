@@ -61,10 +61,8 @@ class Printer {
         return Cat(ToString(buffer.shared).replace(0, 6, "shared " + head.substr(0, head.size() - 1)), ", ", buffer.versions,
                    buffer.versions == 1 ? " version" : " versions",
                    buffer.offset >= 0 ? Cat(" at ", buffer.offset) : ", not placed");
-      case Space::kRegister:
-        return Cat("register ", head, ToString(buffer.layout));
-      case Space::kInvalid:
-        break;
+      case Space::kRegister: return Cat("register ", head, ToString(buffer.layout));
+      case Space::kInvalid: break;
     }
     return Cat("invalid ", head);
   }
@@ -77,8 +75,9 @@ class Printer {
   std::string Table(const Ring& ring) const {
     std::string tiles;
     for (BufferId id : ring.buffers) tiles += (tiles.empty() ? "" : ", ") + BufferName(id);
-    return Cat("ring ", ring.name, ": ", ring.slots, ring.slots == 1 ? " slot of " : " slots of ", tiles, ", released by ", ring.consumers,
-               ring.consumers == 1 ? " warp" : " warps", ring.slot < kernel_.vars.size() ? ", slot " + names_.var(ring.slot) : "",
+    return Cat("ring ", ring.name, ": ", ring.slots, ring.slots == 1 ? " slot of " : " slots of ", tiles, ", released by ",
+               ring.consumers, ring.consumers == 1 ? " warp" : " warps",
+               ring.slot < kernel_.vars.size() ? ", slot " + names_.var(ring.slot) : "",
                ring.offset >= 0 ? Cat(", barriers at ", ring.offset) : ", not placed");
   }
   // Names of what may be missing: the verifier prints kernels that are wrong.
@@ -148,7 +147,8 @@ class Printer {
   std::string Retires(const std::vector<Retired>& retires) const {
     std::string text;
     for (const Retired& r : retires) {
-      text += (text.empty() ? " retires " : ", ") + (r.version ? names_.Element(r.buffer, {E(r.version)}) : names_.buffer(r.buffer));
+      text +=
+          (text.empty() ? " retires " : ", ") + (r.version ? names_.Element(r.buffer, {E(r.version)}) : names_.buffer(r.buffer));
     }
     return text;
   }
@@ -168,7 +168,8 @@ class Printer {
       const std::string warps = count == 1 ? Cat("warp ", warp) : Cat("warps ", warp, " to ", warp + count - 1);
       const std::string instance = role.instance < kernel_.vars.size() ? Cat(" (", names_.var(role.instance), ")") : "";
       Line(Cat("role ", role.name, " on ", warps, role.instances > 1 ? Cat(", ", role.instances, " instances", instance) : "",
-               role.one_thread ? ", one thread" : "", role.max_registers > 0 ? Cat(", ", role.max_registers, " registers") : "", ":"));
+               role.one_thread ? ", one thread" : "", role.max_registers > 0 ? Cat(", ", role.max_registers, " registers") : "",
+               ":"));
       Nested(role.body);
       warp += count;
     }
@@ -179,9 +180,10 @@ class Printer {
   }
   void Print(const Wgmma& op) {
     const bool cleared = kernel_.exprs.IsInt(op.zero, 1), added = !op.zero || kernel_.exprs.IsInt(op.zero, 0);
-    Line(Cat("wgmma ", op.m, "x", op.n, "x", op.k, op.grid == WarpGrid{} ? "" : Cat(" on ", op.grid.m, "x", op.grid.n, " warpgroups"), ": ",
-             BufferName(op.acc), op.transposed ? " transposed" : "", cleared ? " = " : " += ", Side(op.a, {"m", "k"}), " * ",
-             Side(op.b, {"n", "k"}), cleared || added ? "" : Cat(", cleared if ", E(op.zero))));
+    Line(Cat("wgmma ", op.m, "x", op.n, "x", op.k,
+             op.grid == WarpGrid{} ? "" : Cat(" on ", op.grid.m, "x", op.grid.n, " warpgroups"), ": ", BufferName(op.acc),
+             op.transposed ? " transposed" : "", cleared ? " = " : " += ", Side(op.a, {"m", "k"}), " * ", Side(op.b, {"n", "k"}),
+             cleared || added ? "" : Cat(", cleared if ", E(op.zero))));
   }
   void Print(const WgmmaFence&) { Line("wgmma.fence"); }
   void Print(const WgmmaCommit&) { Line("wgmma.commit"); }
@@ -189,16 +191,21 @@ class Printer {
   std::string BoxOf(MapId map, const std::vector<Expr>& coords) const {
     return (map < kernel_.tensor_maps.size() ? BufferName(kernel_.tensor_maps[map].buffer) : Cat("map ", map)) + List(coords);
   }
-  void Print(const TmaLoad& op) { Line(Cat("tma.load ", BufferName(op.dst), " of ", RingName(op.ring), " = ", BoxOf(op.map, op.coords))); }
+  void Print(const TmaLoad& op) {
+    Line(Cat("tma.load ", BufferName(op.dst), " of ", RingName(op.ring), " = ", BoxOf(op.map, op.coords)));
+  }
   void Print(const TmaStore& op) {
-    Line(Cat("tma.store ", BoxOf(op.map, op.coords), op.op == StoreOp::kAdd ? " += " : " = ", BufferName(op.src), "[", E(op.version), "]"));
+    Line(Cat("tma.store ", BoxOf(op.map, op.coords), op.op == StoreOp::kAdd ? " += " : " = ", BufferName(op.src), "[",
+             E(op.version), "]"));
   }
   void Print(const StoreCommit&) { Line("tma.store.commit"); }
   void Print(const StoreWait& op) { Line(Cat("tma.store.wait ", op.pending, op.read ? " read" : "", Retires(op.retires))); }
   void Print(const ProxyFence&) { Line("proxy_fence"); }
   void Print(const Acquire& op) { Line(Cat("acquire ", RingName(op.ring), op.fill ? " to fill" : "")); }
   void Print(const ExpectTx& op) { Line(Cat("expect_tx ", RingName(op.ring), ", ", op.bytes, " bytes")); }
-  void Print(const Release& op) { Line(Cat("release ", RingName(op.ring), op.behind > 0 ? Cat(", ", op.behind, " behind") : "")); }
+  void Print(const Release& op) {
+    Line(Cat("release ", RingName(op.ring), op.behind > 0 ? Cat(", ", op.behind, " behind") : ""));
+  }
   void Print(const Advance& op) { Line(Cat("advance ", RingName(op.ring), " by ", E(op.count))); }
   void Print(const OrderWait&) { Line("order.wait"); }
   void Print(const OrderPass&) { Line("order.pass"); }

@@ -9,12 +9,12 @@ namespace {
 
 constexpr int64_t kSharedAlignment = 128;
 
-constexpr const char* kOpNames[] = {"declare",       "for",         "while", "if",      "break", "continue",
-                                    "let",           "elementwise", "store", "atomic",  "copy",  "cp.async.commit",
-                                    "cp.async.wait", "lane_reduce", "mma",   "barrier", "print", "assert",
-                                    "roles",         "for_tiles",   "wgmma", "wgmma.fence", "wgmma.commit", "wgmma.wait",
-                                    "tma.load",      "tma.store",   "tma.store.commit", "tma.store.wait", "proxy_fence", "acquire",
-                                    "expect_tx",     "release",     "advance", "order.wait", "order.pass"};
+constexpr const char* kOpNames[] = {
+    "declare",     "for",          "while",      "if",       "break",           "continue",         "let",
+    "elementwise", "store",        "atomic",     "copy",     "cp.async.commit", "cp.async.wait",    "lane_reduce",
+    "mma",         "barrier",      "print",      "assert",   "roles",           "for_tiles",        "wgmma",
+    "wgmma.fence", "wgmma.commit", "wgmma.wait", "tma.load", "tma.store",       "tma.store.commit", "tma.store.wait",
+    "proxy_fence", "acquire",      "expect_tx",  "release",  "advance",         "order.wait",       "order.pass"};
 static_assert(std::size(kOpNames) == std::variant_size_v<StmtOp>);
 
 bool IsCIdentifier(const std::string& text) {
@@ -42,7 +42,12 @@ constexpr bool kPerThread =
 }  // namespace
 
 KernelVerifier::KernelVerifier(const Kernel& kernel)
-    : kernel_(kernel), bound_(kernel.vars.size()), declared_(kernel.buffers.size()), warps_(kernel.warps), releasing_warps_(kernel.rings.size()), releases_(kernel.rings.size()) {}
+    : kernel_(kernel),
+      bound_(kernel.vars.size()),
+      declared_(kernel.buffers.size()),
+      warps_(kernel.warps),
+      releasing_warps_(kernel.rings.size()),
+      releases_(kernel.rings.size()) {}
 
 std::string KernelVerifier::Run() {
   Tables();
@@ -120,7 +125,8 @@ void KernelVerifier::Statement(const Stmt& stmt, const std::string& path) {
       [&](const auto& op) {
         using Op = std::remove_cvref_t<decltype(op)>;
         if (points_ != nullptr && !kPerPoint<Op>) return Fail("a statement for the whole block inside an elementwise loop");
-        if (role_ != nullptr && role_->one_thread && !kPerThread<Op>) return Fail("a statement for several threads in a role of one thread");
+        if (role_ != nullptr && role_->one_thread && !kPerThread<Op>)
+          return Fail("a statement for several threads in a role of one thread");
         if constexpr (requires { this->Check(op, path); }) {
           Check(op, path);
         } else if constexpr (std::is_same_v<Op, While>) {
@@ -144,8 +150,8 @@ void KernelVerifier::Statement(const Stmt& stmt, const std::string& path) {
           for (Expr e : op.args) Value(e);
         } else if constexpr (std::is_same_v<Op, Assert>) {
           Cond(op.cond);
-        } else if constexpr (!std::is_same_v<Op, CpAsyncCommit> && !std::is_same_v<Op, BarSync> && !std::is_same_v<Op, StoreCommit> &&
-                             !std::is_same_v<Op, ProxyFence>) {
+        } else if constexpr (!std::is_same_v<Op, CpAsyncCommit> && !std::is_same_v<Op, BarSync> &&
+                             !std::is_same_v<Op, StoreCommit> && !std::is_same_v<Op, ProxyFence>) {
           Check(op);
         }
       },
@@ -164,7 +170,8 @@ void KernelVerifier::Check(const Declare& op) {
   Requires(!declared_[op.buffer], "declares ", Name(op.buffer), " twice");
   declared_[op.buffer] = true;
   const FragmentLayout& layout = kernel_.buffers[op.buffer].layout;
-  Requires(layout.dims.empty() || layout.warps == warps_, "layout of ", Name(op.buffer), " is for ", layout.warps, " warps, not for ", warps_);
+  Requires(layout.dims.empty() || layout.warps == warps_, "layout of ", Name(op.buffer), " is for ", layout.warps,
+           " warps, not for ", warps_);
 }
 
 void KernelVerifier::Check(const For& op, const std::string& path) {

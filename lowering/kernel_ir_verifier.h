@@ -1,4 +1,5 @@
-// Inside of VerifyKernel: a file each for structure and scopes, for expressions, for statements that move tiles, for roles, rings and TMA, and for wgmma.
+// Inside of VerifyKernel: a file each for structure and scopes, for expressions, for statements that move tiles, for roles, rings
+// and TMA, and for wgmma.
 #pragma once
 
 #include <string>
@@ -108,8 +109,8 @@ class KernelVerifier {
   int warps_ = 1;                        // that run it: of the kernel or of one instance of a role
   int first_warp_ = 0;                   // of them, in the block
   const Role* role_ = nullptr;
-  std::vector<int> releasing_warps_;     // per ring, of the roles before
-  std::vector<bool> releases_;           // per ring: the role releases its slots
+  std::vector<int> releasing_warps_;  // per ring, of the roles before
+  std::vector<bool> releases_;        // per ring: the role releases its slots
 };
 
 }  // namespace tilert::kir

@@ -58,16 +58,10 @@ void KernelVerifier::Check(const Copy& op) {
       CheckVector(op, op.src);
       CheckVector(op, op.dst);
       break;
-    case CopyMethod::kCpAsync:
-      CheckAsync(op);
-      break;
+    case CopyMethod::kCpAsync: CheckAsync(op); break;
     case CopyMethod::kLdmatrix:
-    case CopyMethod::kLdmatrixTrans:
-      CheckLdmatrix(op);
-      break;
-    case CopyMethod::kStmatrix:
-      CheckStmatrix(op);
-      break;
+    case CopyMethod::kLdmatrixTrans: CheckLdmatrix(op); break;
+    case CopyMethod::kStmatrix: CheckStmatrix(op); break;
     case CopyMethod::kRegister:
       Requires(src_register && dst_register, "both sides of a register copy must be in registers");
       break;
@@ -169,8 +163,8 @@ void KernelVerifier::CheckLdmatrix(const Copy& op) {
 void KernelVerifier::CheckStmatrix(const Copy& op) {
   const Buffer &src = kernel_.buffers[op.src.buffer], &dst = kernel_.buffers[op.dst.buffer];
   Requires(src.space == Space::kRegister && dst.space == Space::kShared, "stmatrix copies from registers to shared memory");
-  Requires(DTypeBytes(dst.dtype) == 2 && (src.dtype == dst.dtype || src.dtype == DType::kFloat32), "stmatrix stores 16-bit elements, of ",
-           DTypeName(src.dtype), " to ", DTypeName(dst.dtype), " it does not");
+  Requires(DTypeBytes(dst.dtype) == 2 && (src.dtype == dst.dtype || src.dtype == DType::kFloat32),
+           "stmatrix stores 16-bit elements, of ", DTypeName(src.dtype), " to ", DTypeName(dst.dtype), " it does not");
   if (!Requires(op.layout.dims.size() == 2, "stmatrix moves tiles of two dimensions, not ", op.layout.dims.size())) return;
   Requires(op.dst.follows.back() == 1, "the last dimension of ", Name(op.dst.buffer), " must follow dimension 1 of the copy");
   Requires(dst.shared.pitch % 16 == 0 && (dst.shared.panel == dst.shared.pitch || dst.shared.panel % 16 == 0), "rows of ",

@@ -6,10 +6,10 @@
 namespace tilert::kir {
 namespace {
 
-constexpr int kWarpgroup = 4;          // warps
+constexpr int kWarpgroup = 4;  // warps
 constexpr int kRegistersPerSm = 65536;
-constexpr int kNamedBarriers = 15;     // besides that of __syncthreads
-constexpr int64_t kMaxBox = 256;       // elements along a dim of a tensor map
+constexpr int kNamedBarriers = 15;         // besides that of __syncthreads
+constexpr int64_t kMaxBox = 256;           // elements along a dim of a tensor map
 constexpr int64_t kMaxTx = (1 << 20) - 1;  // bytes that a phase of an mbarrier can wait for
 
 bool IsSwizzle(int bytes) { return bytes == 0 || bytes == 32 || bytes == 64 || bytes == 128; }
@@ -17,33 +17,36 @@ bool IsSwizzle(int bytes) { return bytes == 0 || bytes == 32 || bytes == 64 || b
 // Extents with those that are 1 left out.
 std::vector<int64_t> Proper(const std::vector<int64_t>& extents, size_t count) {
   std::vector<int64_t> proper;
-  std::copy_if(extents.begin(), extents.begin() + static_cast<ptrdiff_t>(count), std::back_inserter(proper), [](int64_t e) { return e != 1; });
+  std::copy_if(extents.begin(), extents.begin() + static_cast<ptrdiff_t>(count), std::back_inserter(proper),
+               [](int64_t e) { return e != 1; });
   return proper;
 }
 
 }  // namespace
 
 void KernelVerifier::Tables(const Ring& ring) {
-  Requires(ring.slots >= 1 && ring.consumers >= 1, "ring '", ring.name, "' has ", ring.slots, " slots and ", ring.consumers, " consumers");
+  Requires(ring.slots >= 1 && ring.consumers >= 1, "ring '", ring.name, "' has ", ring.slots, " slots and ", ring.consumers,
+           " consumers");
   Requires(ring.slot < kernel_.vars.size(), "ring '", ring.name, "' has no slot variable");
   for (BufferId id : ring.buffers) {
-    if (!Requires(id < kernel_.buffers.size() && kernel_.buffers[id].space == Space::kShared, "ring '", ring.name, "' is of ", Name(id),
-                  ", which is not in shared memory"))
+    if (!Requires(id < kernel_.buffers.size() && kernel_.buffers[id].space == Space::kShared, "ring '", ring.name, "' is of ",
+                  Name(id), ", which is not in shared memory"))
       return;
-    Requires(kernel_.buffers[id].versions == ring.slots, Name(id), " has ", kernel_.buffers[id].versions, " versions, ring '", ring.name, "' ",
-             ring.slots, " slots");
+    Requires(kernel_.buffers[id].versions == ring.slots, Name(id), " has ", kernel_.buffers[id].versions, " versions, ring '",
+             ring.name, "' ", ring.slots, " slots");
     int rings = 0;
     for (const Ring& other : kernel_.rings) rings += std::count(other.buffers.begin(), other.buffers.end(), id);
     Requires(rings == 1, Name(id), " is in ", rings, " rings");
   }
   if (ring.offset < 0) return;  // not placed yet
   const int64_t end = ring.offset + 16 * ring.slots;
-  Requires(ring.offset % 8 == 0 && end <= kernel_.shared_bytes, "barriers of ring '", ring.name, "' are at bytes ", ring.offset, " to ", end, " of ",
-           kernel_.shared_bytes);
+  Requires(ring.offset % 8 == 0 && end <= kernel_.shared_bytes, "barriers of ring '", ring.name, "' are at bytes ", ring.offset,
+           " to ", end, " of ", kernel_.shared_bytes);
   for (const Buffer& buffer : kernel_.buffers) {
     if (buffer.space != Space::kShared || buffer.offset < 0) continue;
     const int64_t size = (buffer.shared.bytes() + 127) / 128 * 128 * buffer.versions;
-    Requires(end <= buffer.offset || buffer.offset + size <= ring.offset, "barriers of ring '", ring.name, "' lie in '", buffer.name, "'");
+    Requires(end <= buffer.offset || buffer.offset + size <= ring.offset, "barriers of ring '", ring.name, "' lie in '",
+             buffer.name, "'");
   }
 }
 
@@ -56,21 +59,24 @@ void KernelVerifier::Tables(const TensorMap& map) {
   if (!Requires(rank >= 1 && rank <= 5 && map.box.size() == rank, "the tensor map of ", Name(map.buffer), " has ", map.box.size(),
                 " extents, the tensor ", rank, "; 1 to 5 are possible"))
     return;
-  Requires(kernel_.exprs.IsInt(buffer.strides.back(), 1), "the tensor map of ", Name(map.buffer), " needs elements of a row side by side");
-  Requires(buffer.alignment % 16 == 0, "the tensor map of ", Name(map.buffer), " needs an alignment of 16 bytes, it has ", buffer.alignment);
-  for (int64_t extent : map.box) Requires(extent >= 1 && extent <= kMaxBox, "the tensor map of ", Name(map.buffer), " has a box extent of ", extent);
+  Requires(kernel_.exprs.IsInt(buffer.strides.back(), 1), "the tensor map of ", Name(map.buffer),
+           " needs elements of a row side by side");
+  Requires(buffer.alignment % 16 == 0, "the tensor map of ", Name(map.buffer), " needs an alignment of 16 bytes, it has ",
+           buffer.alignment);
+  for (int64_t extent : map.box)
+    Requires(extent >= 1 && extent <= kMaxBox, "the tensor map of ", Name(map.buffer), " has a box extent of ", extent);
   const int64_t row = map.box.back() * DTypeBytes(buffer.dtype);
   Requires(row % 16 == 0, "boxes of ", Name(map.buffer), " have rows of ", row, " bytes, no multiple of 16");
-  Requires(IsSwizzle(map.swizzle) && (map.swizzle == 0 || row <= map.swizzle), "boxes of ", Name(map.buffer), " with rows of ", row,
-           " bytes cannot be swizzled by ", map.swizzle);
+  Requires(IsSwizzle(map.swizzle) && (map.swizzle == 0 || row <= map.swizzle), "boxes of ", Name(map.buffer), " with rows of ",
+           row, " bytes cannot be swizzled by ", map.swizzle);
 }
 
 void KernelVerifier::CheckPlacement(const Buffer& tile) {
   if (!tile.shared.swizzled || tile.offset < 0) return;
   // The pattern repeats every eight rows and is one of absolute addresses.
   const int64_t period = 8 * tile.shared.panel, version = (tile.shared.bytes() + 127) / 128 * 128;
-  Requires(tile.offset % period == 0 && (tile.versions == 1 || version % period == 0), "'", tile.name, "' is at offset ", tile.offset,
-           " with versions ", version, " bytes apart: its swizzle needs multiples of ", period);
+  Requires(tile.offset % period == 0 && (tile.versions == 1 || version % period == 0), "'", tile.name, "' is at offset ",
+           tile.offset, " with versions ", version, " bytes apart: its swizzle needs multiples of ", period);
 }
 
 void KernelVerifier::Check(const Roles& op, const std::string& path) {
@@ -80,12 +86,14 @@ void KernelVerifier::Check(const Roles& op, const std::string& path) {
   for (const Stmt& stmt : kernel_.body) {
     if (is_roles(stmt)) break;
     const Declare* declare = std::get_if<Declare>(&stmt.op);
-    const bool shared_value = std::holds_alternative<Let>(stmt.op) || (declare != nullptr && kernel_.buffers[declare->buffer].layout.dims.empty());
+    const bool shared_value =
+        std::holds_alternative<Let>(stmt.op) || (declare != nullptr && kernel_.buffers[declare->buffer].layout.dims.empty());
     Requires(shared_value, "only values that all roles share may come before them");
   }
   int warps = 0, barriers = 0;
   for (const Role& role : op.roles) {
-    Requires(role.warps >= 1 && role.instances >= 1, "role '", role.name, "' has ", role.warps, " warps, ", role.instances, " instances");
+    Requires(role.warps >= 1 && role.instances >= 1, "role '", role.name, "' has ", role.warps, " warps, ", role.instances,
+             " instances");
     warps += role.warps * role.instances;
     barriers += role.instances * 2;
   }
@@ -105,17 +113,17 @@ void KernelVerifier::CheckRegisterBudget(const Roles& op) {
     const int warps = role.warps * role.instances;
     if (role.max_registers != 0) {
       ++limited;
-      Requires(role.max_registers % 8 == 0 && role.max_registers >= 24 && role.max_registers <= 240, "role '", role.name, "' asks for ",
-               role.max_registers, " registers: multiples of 8 from 24 to 240 are possible");
-      Requires(first % kWarpgroup == 0 && warps % kWarpgroup == 0, "role '", role.name, "' changes registers of ", warps, " warps from warp ", first,
-               " on, which are no whole warpgroups");
+      Requires(role.max_registers % 8 == 0 && role.max_registers >= 24 && role.max_registers <= 240, "role '", role.name,
+               "' asks for ", role.max_registers, " registers: multiples of 8 from 24 to 240 are possible");
+      Requires(first % kWarpgroup == 0 && warps % kWarpgroup == 0, "role '", role.name, "' changes registers of ", warps,
+               " warps from warp ", first, " on, which are no whole warpgroups");
     }
     registers += role.max_registers * warps * kLanes;
     first += warps;
   }
   Requires(limited == 0 || limited == static_cast<int>(op.roles.size()), "some roles change their registers and some do not");
-  Requires(registers * kernel_.min_blocks_per_sm <= kRegistersPerSm, "the roles ask for ", registers, " registers, ", kernel_.min_blocks_per_sm,
-           " times on an SM with ", kRegistersPerSm);
+  Requires(registers * kernel_.min_blocks_per_sm <= kRegistersPerSm, "the roles ask for ", registers, " registers, ",
+           kernel_.min_blocks_per_sm, " times on an SM with ", kRegistersPerSm);
 }
 
 void KernelVerifier::CheckRole(const Role& role, int first_warp, const std::string& path) {
@@ -147,7 +155,8 @@ void KernelVerifier::Check(const ForTiles& op, const std::string& path) {
 
 const Ring* KernelVerifier::RingOf(RingId id) {
   if (!Requires(id < kernel_.rings.size(), "uses ring ", id, " of ", kernel_.rings.size())) return nullptr;
-  return Requires(role_ != nullptr, "ring '", kernel_.rings[id].name, "' is walked outside a role") ? &kernel_.rings[id] : nullptr;
+  return Requires(role_ != nullptr, "ring '", kernel_.rings[id].name, "' is walked outside a role") ? &kernel_.rings[id]
+                                                                                                    : nullptr;
 }
 
 void KernelVerifier::Check(const Acquire& op) { RingOf(op.ring); }
@@ -171,12 +180,14 @@ void KernelVerifier::Check(const Advance& op) {
 void KernelVerifier::Releases() {
   for (RingId r = 0; r < kernel_.rings.size(); ++r) {
     const Ring& ring = kernel_.rings[r];
-    Requires(releasing_warps_[r] == 0 || releasing_warps_[r] == ring.consumers, "ring '", ring.name, "' counts ", ring.consumers, " consumers, ",
-             releasing_warps_[r], " warps release its slots");
+    Requires(releasing_warps_[r] == 0 || releasing_warps_[r] == ring.consumers, "ring '", ring.name, "' counts ", ring.consumers,
+             " consumers, ", releasing_warps_[r], " warps release its slots");
   }
 }
 
-void KernelVerifier::Check(const OrderWait&) { Requires(role_ != nullptr && role_->instances == 2, "needs a role of two instances"); }
+void KernelVerifier::Check(const OrderWait&) {
+  Requires(role_ != nullptr && role_->instances == 2, "needs a role of two instances");
+}
 void KernelVerifier::Check(const OrderPass&) { Check(OrderWait{}); }
 
 // ---- bulk tensor copies
@@ -184,7 +195,8 @@ void KernelVerifier::Check(const OrderPass&) { Check(OrderWait{}); }
 const TensorMap* KernelVerifier::MapOf(MapId id, BufferId tile_id, const std::vector<Expr>& coords) {
   if (!Requires(id < kernel_.tensor_maps.size(), "uses tensor map ", id, " of ", kernel_.tensor_maps.size())) return nullptr;
   const TensorMap& map = kernel_.tensor_maps[id];
-  if (!Requires(tile_id < kernel_.buffers.size() && kernel_.buffers[tile_id].space == Space::kShared, Name(tile_id), " is not in shared memory"))
+  if (!Requires(tile_id < kernel_.buffers.size() && kernel_.buffers[tile_id].space == Space::kShared, Name(tile_id),
+                " is not in shared memory"))
     return nullptr;
   const Buffer &tile = kernel_.buffers[tile_id], &tensor = kernel_.buffers[map.buffer];
   const SharedLayout& shared = tile.shared;
@@ -192,7 +204,8 @@ const TensorMap* KernelVerifier::MapOf(MapId id, BufferId tile_id, const std::ve
   Requires(coords.size() == map.box.size(), "has ", coords.size(), " coordinates for ", map.box.size(), " dimensions");
   for (Expr e : coords) Integer(e, "coordinate");
   const int64_t row = shared.extents.empty() ? shared.element_bytes : shared.extents.back() * shared.element_bytes;
-  const bool whole = shared.pitch == shared.panel && row % shared.panel == 0 && map.box.back() * shared.element_bytes == shared.panel &&
+  const bool whole = shared.pitch == shared.panel && row % shared.panel == 0 &&
+                     map.box.back() * shared.element_bytes == shared.panel &&
                      map.swizzle == (shared.swizzled ? shared.panel : 0) && !shared.extents.empty() &&
                      Proper(map.box, map.box.size() - 1) == Proper(shared.extents, shared.extents.size() - 1);
   Requires(whole, Name(tile_id), " (", ToString(shared), ") is not made of boxes of the tensor map of ", Name(map.buffer));
@@ -203,7 +216,8 @@ const TensorMap* KernelVerifier::MapOf(MapId id, BufferId tile_id, const std::ve
 void KernelVerifier::Check(const TmaLoad& op) {
   const Ring* ring = RingOf(op.ring);
   if (ring == nullptr || MapOf(op.map, op.dst, op.coords) == nullptr) return;
-  Requires(std::count(ring->buffers.begin(), ring->buffers.end(), op.dst) == 1, Name(op.dst), " is not in ring '", ring->name, "'");
+  Requires(std::count(ring->buffers.begin(), ring->buffers.end(), op.dst) == 1, Name(op.dst), " is not in ring '", ring->name,
+           "'");
 }
 
 void KernelVerifier::Check(const TmaStore& op) {
@@ -212,7 +226,8 @@ void KernelVerifier::Check(const TmaStore& op) {
   Integer(op.version, "version");
   Requires(kernel_.buffers[map->buffer].written, "writes ", Name(map->buffer), ", which is not marked as written");
   const DType type = kernel_.buffers[map->buffer].dtype;
-  const bool adds = type == DType::kFloat32 || type == DType::kFloat16 || type == DType::kBFloat16 || type == DType::kInt32 || type == DType::kUInt32;
+  const bool adds = type == DType::kFloat32 || type == DType::kFloat16 || type == DType::kBFloat16 || type == DType::kInt32 ||
+                    type == DType::kUInt32;
   Requires(op.op == StoreOp::kStore || adds, "cannot add ", DTypeName(type), " in memory");
 }
 

@@ -34,8 +34,8 @@ size_t Count(const std::string& text, const std::string& what) {
   return count;
 }
 
-// Compiles without a warning (among them ptxas' C75xx: wgmma serialised, setmaxnreg ignored), nothing in local memory, and `products`
-// instructions of wgmma.
+// Compiles without a warning (among them ptxas' C75xx: wgmma serialised, setmaxnreg ignored), nothing in local memory, and
+// `products` instructions of wgmma.
 void ExpectClean(const kir::Kernel& kernel, size_t products, int max_registers = 168) {
   if (!HasNvrtc()) GTEST_SKIP() << "no NVRTC";
   const std::string source = Prelude(*FindTarget("sm_90a")) + EmitOk(kernel);
@@ -66,7 +66,8 @@ TEST(HopperEmit, LargeGemmCompilesClean) {
 }
 
 TEST(HopperEmit, SmallGemmCompilesClean) {
-  for (bool staged : {false, true}) ExpectClean(HopperGemmKernel({.bm = 64, .bn = 128, .stages = 6, .warpgroups = 1, .staged = staged}), 4);
+  for (bool staged : {false, true})
+    ExpectClean(HopperGemmKernel({.bm = 64, .bn = 128, .stages = 6, .warpgroups = 1, .staged = staged}), 4);
   ExpectClean(HopperGemmKernel({.bm = 64, .bn = 128, .stages = 6, .warpgroups = 1, .b_mn_major = true}), 4);
   ExpectClean(HopperGemmKernel({.bm = 128, .bn = 64, .bk = 128, .stages = 4, .warpgroups = 1, .b_mn_major = true}), 16);
 }
@@ -78,8 +79,12 @@ TEST(HopperEmit, PingPongCompilesClean) {
 TEST(HopperEmit, OtherTypesCompileClean) {
   ExpectClean(HopperGemmKernel({.dtype = DType::kFloat8E4M3, .bk = 128}), 4);
   ExpectClean(HopperGemmKernel({.dtype = DType::kFloat8E5M2, .c_dtype = DType::kFloat16, .bk = 128}), 4);
-  ExpectClean(HopperGemmKernel({.dtype = DType::kInt8, .c_dtype = DType::kInt32, .acc_dtype = DType::kInt32, .bk = 128, .staged = false}), 4);
-  ExpectClean(HopperGemmKernel({.dtype = DType::kUInt8, .c_dtype = DType::kInt32, .acc_dtype = DType::kInt32, .bk = 128, .staged = false}), 4);
+  ExpectClean(
+      HopperGemmKernel({.dtype = DType::kInt8, .c_dtype = DType::kInt32, .acc_dtype = DType::kInt32, .bk = 128, .staged = false}),
+      4);
+  ExpectClean(HopperGemmKernel(
+                  {.dtype = DType::kUInt8, .c_dtype = DType::kInt32, .acc_dtype = DType::kInt32, .bk = 128, .staged = false}),
+              4);
   ExpectClean(HopperGemmKernel({.dtype = DType::kFloat32, .c_dtype = DType::kFloat32, .bk = 32, .staged = false}), 4);
   ExpectClean(HopperGemmKernel({.dtype = DType::kFloat16, .c_dtype = DType::kFloat16, .acc_dtype = DType::kFloat16}), 4);
 }

@@ -5,8 +5,8 @@
 namespace tilert {
 namespace {
 
-constexpr int64_t kAtom = 1024;       // alignment of swizzled tiles
-constexpr int64_t kChunk = 64;        // columns of C staged at once
+constexpr int64_t kAtom = 1024;  // alignment of swizzled tiles
+constexpr int64_t kChunk = 64;   // columns of C staged at once
 
 // What both kernels need besides KernelMaker.
 class HopperMaker : public KernelMaker {
@@ -69,7 +69,9 @@ class GemmMaker : HopperMaker {
       : HopperMaker(4 * gemm.warpgroups + ProducerWarps(gemm)),
         g_(gemm),
         role_warps_(gemm.ping_pong ? 4 : 4 * gemm.warpgroups),
-        grid_(gemm.ping_pong ? WarpGrid{} : gemm.split_n ? WarpGrid{1, gemm.warpgroups} : WarpGrid{gemm.warpgroups, 1}) {}
+        grid_(gemm.ping_pong ? WarpGrid{}
+              : gemm.split_n ? WarpGrid{1, gemm.warpgroups}
+                             : WarpGrid{gemm.warpgroups, 1}) {}
 
   kir::Kernel Make() {
     k.name = "hopper_gemm";
@@ -123,8 +125,9 @@ class GemmMaker : HopperMaker {
       Loop(t, trips_, [&] {
         Add(kir::Acquire{ring_});
         Add(kir::WgmmaFence{});
-        kir::Wgmma gemm{acc_, Operand(a_tile_, Slot(ring_), g_.a_mn_major), Operand(b_tile_, Slot(ring_), g_.b_mn_major), g_.bm, g_.bn, g_.bk,
-                        grid_};
+        kir::Wgmma gemm{
+            acc_, Operand(a_tile_, Slot(ring_), g_.a_mn_major), Operand(b_tile_, Slot(ring_), g_.b_mn_major), g_.bm, g_.bn, g_.bk,
+            grid_};
         gemm.zero = Op(ExprOp::kEq, V(t), Int(0));
         gemm.transposed = g_.transposed;
         Add(std::move(gemm));

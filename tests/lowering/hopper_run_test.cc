@@ -1,13 +1,13 @@
-// Emitted kernels of the Hopper family run on the host: what the text computes, with TMA, mbarriers, wgmma and stmatrix as host_hopper.h has them from
-// the PTX ISA.
+// Emitted kernels of the Hopper family run on the host: what the text computes, with TMA, mbarriers, wgmma and stmatrix as
+// host_hopper.h has them from the PTX ISA.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 #include <random>
 
-#include "host_kernel.h"
 #include "hopper_kernels.h"
+#include "host_kernel.h"
 #include "ir/numeric.h"
 #include "kernel_maker.h"
 
@@ -43,7 +43,8 @@ struct Matrix {
     return DecodeFloat(dtype, bits);
   }
   void Set(int64_t i, int64_t j, double value) {
-    const uint32_t bits = IsFloat(dtype) ? static_cast<uint32_t>(EncodeFloat(dtype, value)) : static_cast<uint32_t>(static_cast<int32_t>(value));
+    const uint32_t bits =
+        IsFloat(dtype) ? static_cast<uint32_t>(EncodeFloat(dtype, value)) : static_cast<uint32_t>(static_cast<int32_t>(value));
     std::memcpy(memory.data() + (i * shape[1] + j) * DTypeBytes(dtype), &bits, static_cast<size_t>(DTypeBytes(dtype)));
   }
   void Fill(uint32_t seed) {
@@ -66,7 +67,8 @@ void CheckGemm(const HopperGemm& gemm, const std::vector<std::array<int, 3>>& sh
   if (host == nullptr) return;
   for (auto [m, n, k] : shapes) {
     SCOPED_TRACE(testing::Message() << m << "x" << n << "x" << k);
-    Matrix a(gemm.dtype, gemm.a_mn_major ? k : m, gemm.a_mn_major ? m : k), b(gemm.dtype, gemm.b_mn_major ? k : n, gemm.b_mn_major ? n : k),
+    Matrix a(gemm.dtype, gemm.a_mn_major ? k : m, gemm.a_mn_major ? m : k),
+        b(gemm.dtype, gemm.b_mn_major ? k : n, gemm.b_mn_major ? n : k),
         c(gemm.c_dtype, gemm.transposed ? n : m, gemm.transposed ? m : n);
     a.Fill(1), b.Fill(2);
     std::memset(c.memory.data(), gemm.add ? 0 : 0xff, c.memory.size());
@@ -85,7 +87,8 @@ void CheckGemm(const HopperGemm& gemm, const std::vector<std::array<int, 3>>& sh
     for (int i = 0; i < m && wrong < 5; ++i) {
       for (int j = 0; j < n && wrong < 5; ++j) {
         double expected = 0;
-        for (int x = 0; x < k; ++x) expected += (gemm.a_mn_major ? a.At(x, i) : a.At(i, x)) * (gemm.b_mn_major ? b.At(x, j) : b.At(j, x));
+        for (int x = 0; x < k; ++x)
+          expected += (gemm.a_mn_major ? a.At(x, i) : a.At(i, x)) * (gemm.b_mn_major ? b.At(x, j) : b.At(j, x));
         if (IsFloat(gemm.c_dtype)) expected = RoundToType(gemm.c_dtype, expected);
         const double actual = gemm.transposed ? c.At(j, i) : c.At(i, j);
         if (actual == expected) continue;
@@ -102,7 +105,9 @@ HopperGemm With(HopperGemm gemm, void (*change)(HopperGemm&)) {
   return gemm;
 }
 
-TEST(HopperRun, TripsAndEdges) { CheckGemm(kSmall, {{64, 64, 0}, {64, 64, 64}, {1, 8, 8}, {65, 72, 136}, {130, 136, 448}, {64, 128, 192}}); }
+TEST(HopperRun, TripsAndEdges) {
+  CheckGemm(kSmall, {{64, 64, 0}, {64, 64, 64}, {1, 8, 8}, {65, 72, 136}, {130, 136, 448}, {64, 128, 192}});
+}
 
 TEST(HopperRun, MnMajor) {
   CheckGemm(With(kSmall, [](HopperGemm& g) { g.b_mn_major = true; }), {{65, 72, 136}, {130, 136, 448}});
@@ -126,7 +131,8 @@ TEST(HopperRun, OperandsAndResultsOfOtherShapes) {
   CheckGemm(With(kSmall, [](HopperGemm& g) { g.a_mn_major = true, g.b_mn_major = true; }), {{72, 72, 136}});
   CheckGemm({.bm = 128, .bn = 128, .stages = 2, .staged = false, .a_mn_major = true, .split_n = true}, {{136, 200, 136}});
   CheckGemm(With(kSmall, [](HopperGemm& g) { g.transposed = true; }), {{72, 72, 136}});
-  CheckGemm({.c_dtype = DType::kFloat32, .bm = 64, .bn = 64, .stages = 2, .warpgroups = 1, .staged = false, .add = true}, {{72, 72, 136}});
+  CheckGemm({.c_dtype = DType::kFloat32, .bm = 64, .bn = 64, .stages = 2, .warpgroups = 1, .staged = false, .add = true},
+            {{72, 72, 136}});
 }
 
 TEST(HopperRun, PingPong) {
@@ -135,13 +141,28 @@ TEST(HopperRun, PingPong) {
 }
 
 TEST(HopperRun, OtherTypes) {
-  CheckGemm(With(kSmall, [](HopperGemm& g) { g.dtype = DType::kFloat16, g.c_dtype = DType::kFloat16, g.acc_dtype = DType::kFloat16; }), {{65, 72, 136}});
-  CheckGemm(With(kSmall, [](HopperGemm& g) { g.dtype = DType::kFloat16, g.b_mn_major = true, g.c_dtype = DType::kFloat32, g.staged = false; }), {{65, 72, 136}});
+  CheckGemm(
+      With(kSmall, [](HopperGemm& g) { g.dtype = DType::kFloat16, g.c_dtype = DType::kFloat16, g.acc_dtype = DType::kFloat16; }),
+      {{65, 72, 136}});
+  CheckGemm(
+      With(kSmall,
+           [](HopperGemm& g) { g.dtype = DType::kFloat16, g.b_mn_major = true, g.c_dtype = DType::kFloat32, g.staged = false; }),
+      {{65, 72, 136}});
   CheckGemm(With(kSmall, [](HopperGemm& g) { g.dtype = DType::kFloat8E4M3, g.bk = 128; }), {{65, 80, 144}});
   CheckGemm(With(kSmall, [](HopperGemm& g) { g.dtype = DType::kFloat8E5M2, g.bk = 64; }), {{65, 80, 144}});
-  CheckGemm(With(kSmall, [](HopperGemm& g) { g.dtype = DType::kFloat32, g.c_dtype = DType::kFloat32, g.staged = false, g.bk = 32; }), {{65, 72, 136}});
+  CheckGemm(
+      With(kSmall, [](HopperGemm& g) { g.dtype = DType::kFloat32, g.c_dtype = DType::kFloat32, g.staged = false, g.bk = 32; }),
+      {{65, 72, 136}});
   for (DType type : {DType::kInt8, DType::kUInt8}) {
-    HopperGemm gemm{.dtype = type, .c_dtype = DType::kInt32, .acc_dtype = DType::kInt32, .bm = 64, .bn = 64, .bk = 128, .stages = 2, .warpgroups = 1, .staged = false};
+    HopperGemm gemm{.dtype = type,
+                    .c_dtype = DType::kInt32,
+                    .acc_dtype = DType::kInt32,
+                    .bm = 64,
+                    .bn = 64,
+                    .bk = 128,
+                    .stages = 2,
+                    .warpgroups = 1,
+                    .staged = false};
     CheckGemm(gemm, {{65, 80, 144}});
   }
 }

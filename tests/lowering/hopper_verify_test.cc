@@ -25,7 +25,9 @@ Op* FindIn(kir::Block& block) {
   return nullptr;
 }
 template <typename Op>
-Op& The(kir::Kernel& kernel) { return *FindIn<Op>(kernel.body); }
+Op& The(kir::Kernel& kernel) {
+  return *FindIn<Op>(kernel.body);
+}
 
 // The second Wgmma of the attention's loop, which reads registers.
 kir::Wgmma& RegisterWgmma(kir::Kernel& kernel) {

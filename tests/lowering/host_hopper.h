@@ -1,27 +1,33 @@
-// sm_90a on the host, for emitted sources: host versions of the instructions behind lowering/prelude/{roles,tma,wgmma,staging}.cuh, after the PTX ISA's
-// definitions and apart from the emitter's: mbarriers, tensor maps, swizzles, matrix descriptors, fragments. Copies and products happen at once; what
-// must wait for them is the simulator's business. Included after host_cuda.h and the prelude.
+// sm_90a on the host, for emitted sources: host versions of the instructions behind
+// lowering/prelude/{roles,tma,wgmma,staging}.cuh, after the PTX ISA's definitions and apart from the emitter's: mbarriers, tensor
+// maps, swizzles, matrix descriptors, fragments. Copies and products happen at once; what must wait for them is the simulator's
+// business. Included after host_cuda.h and the prelude.
 #include <map>
 
 #define __grid_constant__
 static HostIndex gridDim;
 
-template <typename T> T __shfl_sync(unsigned, T x, int lane) {
-  struct Argument { T in, out; } argument{x, x};
+template <typename T>
+T __shfl_sync(unsigned, T x, int lane) {
+  struct Argument {
+    T in, out;
+  } argument{x, x};
   host::MeetWarp(&argument, [lane](std::vector<void*>& all) {
     for (void* a : all) static_cast<Argument*>(a)->out = static_cast<Argument*>(all[static_cast<size_t>(lane)])->in;
   });
   return argument.out;
 }
-inline void __syncwarp() { host::MeetWarp(nullptr, [](auto&) {}); }
+inline void __syncwarp() {
+  host::MeetWarp(nullptr, [](auto&) {});
+}
 
 // The prelude's files as they are, their asm statements nothing; functions of instructions get host versions below.
 #define asm
 #define volatile(...)
 #include "lowering/prelude/roles.cuh"
+#include "lowering/prelude/staging.cuh"
 #include "lowering/prelude/tma.cuh"
 #include "lowering/prelude/wgmma.cuh"
-#include "lowering/prelude/staging.cuh"
 #undef asm
 #undef volatile
 #define PRELUDE_ROLES
@@ -38,7 +44,11 @@ inline void Require(bool ok, const char* what) {
 }
 
 // ---- barriers
-struct Mbarrier { int count = 0, pending = 0; long long bytes = 0; unsigned phase = 0; };
+struct Mbarrier {
+  int count = 0, pending = 0;
+  long long bytes = 0;
+  unsigned phase = 0;
+};
 static std::map<unsigned, Mbarrier> mbarriers;
 static std::map<int, Meeting> named;
 
@@ -67,8 +77,14 @@ inline void Enter(int number, size_t count, bool wait) {
   if (++meeting.arrived == count) meeting.arrived = 0, ++meeting.generation;
   while (wait && meeting.generation == generation) Yield();
 }
-template <int kThreads> void BarrierSync(int number) { Enter(number, kThreads, true); }
-template <int kThreads> void BarrierArrive(int number) { Enter(number, kThreads, false); }
+template <int kThreads>
+void BarrierSync(int number) {
+  Enter(number, kThreads, true);
+}
+template <int kThreads>
+void BarrierArrive(int number) {
+  Enter(number, kThreads, false);
+}
 
 // ---- swizzles: of 16-byte chunks, by address bits from 7 on
 inline unsigned Swizzled(unsigned address, unsigned bytes) {
@@ -76,8 +92,10 @@ inline unsigned Swizzled(unsigned address, unsigned bytes) {
   return address ^ (address >> 7 & mask) << 4;
 }
 
-// ---- tensor maps, as HostTensorMap (host_kernel.h) makes them: base, rank | element bytes << 8 | swizzle << 16, dims, strides in bytes, box
-template <typename Move> void Box(const TensorMap& map, unsigned address, const std::vector<int>& at, Move move) {
+// ---- tensor maps, as HostTensorMap (host_kernel.h) makes them: base, rank | element bytes << 8 | swizzle << 16, dims, strides
+// in bytes, box
+template <typename Move>
+void Box(const TensorMap& map, unsigned address, const std::vector<int>& at, Move move) {
   const auto* w = map.words;
   const unsigned rank = w[1] & 0xff, bytes = w[1] >> 8 & 0xff, swizzle = w[1] >> 16;
   Require(rank == at.size() && address % (swizzle ? 8 * swizzle : 128) == 0, "a box at a wrong address or of a wrong rank");
@@ -96,37 +114,78 @@ template <typename Move> void Box(const TensorMap& map, unsigned address, const 
     move(smem + Swizzled(address + i * bytes, swizzle), reinterpret_cast<unsigned char*>(w[0]) + offset, bytes, inside);
   }
 }
-template <typename... Ints> void Load(unsigned to, const TensorMap& map, unsigned barrier, Ints... at) {
+template <typename... Ints>
+void Load(unsigned to, const TensorMap& map, unsigned barrier, Ints... at) {
   Box(map, to, {at...}, [barrier](unsigned char* shared, const unsigned char* global, unsigned bytes, bool inside) {
     inside ? (void)std::memcpy(shared, global, bytes) : (void)std::memset(shared, 0, bytes);
     At(barrier).bytes -= bytes;
   });
   Settle(At(barrier));
 }
-template <typename... Ints> void Store(const TensorMap& map, unsigned from, Ints... at) {
+template <typename... Ints>
+void Store(const TensorMap& map, unsigned from, Ints... at) {
   Box(map, from, {at...}, [](const unsigned char* shared, unsigned char* global, unsigned bytes, bool inside) {
     if (inside) std::memcpy(global, shared, bytes);
   });
 }
-template <typename... Ints> void Add(const TensorMap& map, unsigned from, Ints... at) {
+template <typename... Ints>
+void Add(const TensorMap& map, unsigned from, Ints... at) {
   Box(map, from, {at...}, [](const unsigned char* shared, unsigned char* global, unsigned, bool inside) {
     if (inside) *reinterpret_cast<float*>(global) += *reinterpret_cast<const float*>(shared);
   });
 }
 
 // ---- wgmma
-struct F16 { static constexpr int kBytes = 2; static float Value(const unsigned char* p) { unsigned short x; std::memcpy(&x, p, 2); return cvt_f32(x); } };
-struct Bf16 { static constexpr int kBytes = 2; static float Value(const unsigned char* p) { unsigned short x; std::memcpy(&x, p, 2); return __uint_as_float(static_cast<unsigned>(x) << 16); } };
-struct Tf32 { static constexpr int kBytes = 4; static float Value(const unsigned char* p) { unsigned x; std::memcpy(&x, p, 4); return __uint_as_float(x & 0xffffe000u); } };
-struct S8 { static constexpr int kBytes = 1; static float Value(const unsigned char* p) { return static_cast<signed char>(*p); } };
-struct U8 { static constexpr int kBytes = 1; static float Value(const unsigned char* p) { return *p; } };
-struct E4m3 { static constexpr int kBytes = 1; static float Value(const unsigned char* p) { return Packed<e4m3>::value(*p); } };
-struct E5m2 { static constexpr int kBytes = 1; static float Value(const unsigned char* p) { return Packed<e5m2>::value(*p); } };
+struct F16 {
+  static constexpr int kBytes = 2;
+  static float Value(const unsigned char* p) {
+    unsigned short x;
+    std::memcpy(&x, p, 2);
+    return cvt_f32(x);
+  }
+};
+struct Bf16 {
+  static constexpr int kBytes = 2;
+  static float Value(const unsigned char* p) {
+    unsigned short x;
+    std::memcpy(&x, p, 2);
+    return __uint_as_float(static_cast<unsigned>(x) << 16);
+  }
+};
+struct Tf32 {
+  static constexpr int kBytes = 4;
+  static float Value(const unsigned char* p) {
+    unsigned x;
+    std::memcpy(&x, p, 4);
+    return __uint_as_float(x & 0xffffe000u);
+  }
+};
+struct S8 {
+  static constexpr int kBytes = 1;
+  static float Value(const unsigned char* p) { return static_cast<signed char>(*p); }
+};
+struct U8 {
+  static constexpr int kBytes = 1;
+  static float Value(const unsigned char* p) { return *p; }
+};
+struct E4m3 {
+  static constexpr int kBytes = 1;
+  static float Value(const unsigned char* p) { return Packed<e4m3>::value(*p); }
+};
+struct E5m2 {
+  static constexpr int kBytes = 1;
+  static float Value(const unsigned char* p) { return Packed<e5m2>::value(*p); }
+};
 
-// Element (row of M or N, k) of the matrix a descriptor describes. PTX ISA, "Matrix Descriptor Format", "Strides", "Canonical Layouts".
-template <class T> float Operand(unsigned long long descriptor, int row, int k, bool k_major) {
-  const unsigned start = (descriptor & 0x3fff) << 4, leading = (descriptor >> 16 & 0x3fff) << 4, stride = (descriptor >> 32 & 0x3fff) << 4,
-                 mode = descriptor >> 62, width = mode == 1 ? 128 : mode == 2 ? 64 : 32;
+// Element (row of M or N, k) of the matrix a descriptor describes. PTX ISA, "Matrix Descriptor Format", "Strides", "Canonical
+// Layouts".
+template <class T>
+float Operand(unsigned long long descriptor, int row, int k, bool k_major) {
+  const unsigned start = (descriptor & 0x3fff) << 4, leading = (descriptor >> 16 & 0x3fff) << 4,
+                 stride = (descriptor >> 32 & 0x3fff) << 4, mode = descriptor >> 62,
+                 width = mode == 1   ? 128
+                         : mode == 2 ? 64
+                                     : 32;
   Require(mode != 0 && (descriptor >> 49 & 7) == 0, "a descriptor without swizzle, or with a base offset");
   unsigned address = start;
   if (k_major) {
@@ -145,8 +204,10 @@ inline void Accumulate(unsigned* d, int e, double sum, bool keep) {
   *half = cvt_f16(static_cast<float>((keep ? cvt_f32(*half) : 0) + sum));
 }
 
-// This thread's elements of d[64, N]: d[4j + e] is in row lane / 4 + 8·(e / 2) of the warp's 16, column 8j + 2·(lane % 4) + e % 2.
-template <int kN, int kK, class B, bool kBKMajor, class D, class Row> void Products(D* d, unsigned long long b, bool keep, Row a_row) {
+// This thread's elements of d[64, N]: d[4j + e] is in row lane / 4 + 8·(e / 2) of the warp's 16, column 8j + 2·(lane % 4) + e
+// % 2.
+template <int kN, int kK, class B, bool kBKMajor, class D, class Row>
+void Products(D* d, unsigned long long b, bool keep, Row a_row) {
   const int lane = static_cast<int>(current->x % 32);
   float a[2][kK];
   for (int half = 0; half < 2; ++half) {
@@ -162,12 +223,17 @@ template <int kN, int kK, class B, bool kBKMajor, class D, class Row> void Produ
     for (int half = 0; half < 2; ++half) Accumulate(d, column / 2 * 4 + half * 2 + column % 2, sums[half], keep);
   }
 }
-template <int kN, int kK, class A, class B, bool kAKMajor, bool kBKMajor, class D> void Wgmma(D* d, unsigned long long a, unsigned long long b, bool keep) {
+template <int kN, int kK, class A, class B, bool kAKMajor, bool kBKMajor, class D>
+void Wgmma(D* d, unsigned long long a, unsigned long long b, bool keep) {
   Products<kN, kK, B, kBKMajor>(d, b, keep, [a](int row, int k) { return Operand<A>(a, row, k, kAKMajor); });
 }
 // A in registers, 16-bit: register i holds row lane / 4 + 8·(i % 2), columns 2·(lane % 4) + {0, 1} + 8·(i / 2).
-template <int kN, int kK, class A, class B, bool kAKMajor, bool kBKMajor, class D> void Wgmma(D* d, const unsigned* a, unsigned long long b, bool keep) {
-  struct Argument { const unsigned* a; float rows[16][kK]; } argument{a, {}};
+template <int kN, int kK, class A, class B, bool kAKMajor, bool kBKMajor, class D>
+void Wgmma(D* d, const unsigned* a, unsigned long long b, bool keep) {
+  struct Argument {
+    const unsigned* a;
+    float rows[16][kK];
+  } argument{a, {}};
   MeetWarp(&argument, [](std::vector<void*>& all) {
     for (void* to : all) {
       for (int row = 0; row < 16; ++row) {
@@ -183,8 +249,12 @@ template <int kN, int kK, class A, class B, bool kAKMajor, bool kBKMajor, class 
 }
 
 // ---- stmatrix
-template <bool kTrans, typename... Registers> void Stmatrix(unsigned row, Registers... registers) {
-  struct Argument { unsigned row; unsigned registers[4]; } argument{row, {static_cast<unsigned>(registers)...}};
+template <bool kTrans, typename... Registers>
+void Stmatrix(unsigned row, Registers... registers) {
+  struct Argument {
+    unsigned row;
+    unsigned registers[4];
+  } argument{row, {static_cast<unsigned>(registers)...}};
   MeetWarp(&argument, [](std::vector<void*>& all) {
     for (size_t m = 0; m < sizeof...(Registers); ++m) {
       for (size_t r = 0; r < 8; ++r) {

@@ -60,15 +60,17 @@ std::string HostProducts(const std::string& source) {
     for (std::string part; std::getline(words, part, '_');) parts.push_back(part);
     const size_t k = parts[1].find('k');
     for (size_t i : {3, 4}) parts[i][0] = static_cast<char>(std::toupper(static_cast<unsigned char>(parts[i][0])));
-    text += "#define " + name + " host::Wgmma<" + parts[1].substr(4, k - 4) + ", " + parts[1].substr(k + 1) + ", host::" + parts[3] + ", host::" + parts[4] +
-            ", " + (parts[5][0] == 'm' ? "false, " : "true, ") + (parts[5][1] == 'm' ? "false>\n" : "true>\n");
+    text += "#define " + name + " host::Wgmma<" + parts[1].substr(4, k - 4) + ", " + parts[1].substr(k + 1) +
+            ", host::" + parts[3] + ", host::" + parts[4] + ", " + (parts[5][0] == 'm' ? "false, " : "true, ") +
+            (parts[5][1] == 'm' ? "false>\n" : "true>\n");
   }
   return text;
 }
 
 }  // namespace
 
-HostTensorMap::HostTensorMap(void* base, int element_bytes, const std::vector<int64_t>& shape, const std::vector<int64_t>& box, int swizzle) {
+HostTensorMap::HostTensorMap(void* base, int element_bytes, const std::vector<int64_t>& shape, const std::vector<int64_t>& box,
+                             int swizzle) {
   const size_t rank = shape.size();
   words[0] = reinterpret_cast<uint64_t>(base);
   words[1] = rank | static_cast<uint64_t>(element_bytes) << 8 | static_cast<uint64_t>(swizzle) << 16;
