@@ -325,6 +325,19 @@ TEST_F(ToolTest, EmitAndLayout) {
   EXPECT_THAT(none.err, HasSubstr("no tile 'zebra'"));
 }
 
+// A knob of the schedule goes from --set through the bundle into the plan.
+TEST_F(ToolTest, StagesOfAPipelineAreAKnob) {
+  const std::string bundle = Path("gemm.tilert");
+  const ToolResult made = Tilert({"compile", Source("gemm.py"), "--set", "num_stages=[4,2,3]", "-o", bundle});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(Tilert({"info", bundle}).out, HasSubstr("constant num_stages = [4, 2, 3]"));
+  EXPECT_THAT(Tilert({"emit", bundle, "--report"}).out, HasSubstr("4 versions"));
+  EXPECT_THAT(Tilert({"emit", bundle, "--report", "--set", "num_stages=2"}).out, HasSubstr("2 versions"));
+  const ToolResult bad = Tilert({"emit", bundle, "--set", "num_stages=5"});
+  EXPECT_EQ(bad.exit_code, 1);
+  EXPECT_THAT(bad.err, HasSubstr("5 is no candidate of constant num_stages"));
+}
+
 TEST_F(ToolTest, WithoutCudaItSaysSo) {
   const std::string bundle = AddBundle();
   const std::map<std::string, std::string> nothing = {{"TILERT_LIBCUDA", "/nonexistent/libcuda.so.1"},
