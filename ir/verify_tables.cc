@@ -56,10 +56,18 @@ void TableChecker::Claim(std::string_view what, const std::string& name) {
 
 void TableChecker::CheckNames() {
   CheckName("a program", p_.name);
+  // Reports show these names as they are.
+  const auto has_control = [](const std::string& name) {
+    return std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  };
   for (const std::string& file : p_.files) {
-    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-    if (file.size() > 255 || std::any_of(file.begin(), file.end(), is_control))
-      c_.Error("file name ", QuotedText(file), " is not one");
+    if (file.size() > 255 || has_control(file)) c_.Error("file name ", QuotedText(file), " is not one");
+  }
+  for (const Buffer& buffer : p_.buffers) {
+    if (has_control(buffer.name)) c_.Error("a buffer cannot be named ", QuotedText(buffer.name));
+  }
+  for (const Var& var : p_.vars) {
+    if (has_control(var.name)) c_.Error("a variable cannot be named ", QuotedText(var.name));
   }
   for (const Dim& dim : p_.dims) Claim("dim", dim.name);
   for (const Constant& constant : p_.constants) Claim("constant", constant.name);

@@ -69,6 +69,8 @@ std::vector<Case> TableCases() {
       {"program name", [] { return Changed([](Program& p) { p.name = "no good\n"; }); }},
       {"tensor named by a keyword", [] { return Changed([](Program& p) { p.buffers[0].name = "lambda"; }); }},
       {"file name with a line break", [] { return Changed([](Program& p) { p.files[0] = "a.py\nint x;"; }); }},
+      {"buffer name with an escape code", [] { return Changed([](Program& p) { p.buffers.back().name = "a\x1b[2J"; }); }},
+      {"variable name with a line break", [] { return Changed([](Program& p) { p.vars.back().name = "i\nj"; }); }},
       {"two dims of one name", [] { return Changed([](Program& p) { p.dims[1].name = "M"; }); }},
       {"unbound dim",
        [] {
