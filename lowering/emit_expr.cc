@@ -225,8 +225,8 @@ class ExprEmitter {
     const bool mixed = type == DType::kIndex && !wide && AnyWide(node);  // computed in long long, but the result fits
     CText result = IntegerOp(e, node, wide || mixed);
     if (mixed) return CastTo("int", result);
-    // C++ computes 8- and 16-bit integers in int.
-    if (DTypeBits(type) < 32 && !Fits(e, type)) return CastTo(MemoryType(type), result);
+    // C++ computes 8- and 16-bit integers in int. The result is a value again, so that the operands of each operator have one type.
+    if (DTypeBits(type) < 32 && !Fits(e, type)) return CastTo(ValueType(type), CastTo(MemoryType(type), result));
     return result;
   }
   bool AnyWide(const ExprNode& node) const {
@@ -280,7 +280,6 @@ class ExprEmitter {
       case ExprOp::kRound:
       case ExprOp::kTrunc: return a;
       case ExprOp::kPopcount: return Popcount(node);
-      case ExprOp::kFma: return CText{Call("wrap_add", {Call("wrap_mul", {a.text, b.text}), Value(node.args[2]).text})};
       default: c_.Fail(Cat("operator ", std::string(ExprOpText(node.op)), " on integers")); return a;
     }
   }

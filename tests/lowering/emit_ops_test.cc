@@ -1,4 +1,5 @@
 // Every operator and conversion of every type: the emitted source, run on the host, against the executor.
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -98,6 +99,40 @@ TEST(EmitOps, OperatorsOfEveryType) {
       [](DType type) { return type == DType::kFloat16    ? 1.0 / 1024
                               : type == DType::kBFloat16 ? 1.0 / 128
                                                          : 1e-6; }, 1e-7);
+}
+
+// Operators on results of operators: 8- and 16-bit ones are computed in wider types, whose results must not meet.
+TEST(EmitOps, IntegerOperatorsOnResults) {
+  ProgramBuilder b("nested");
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<std::array<Buf, 3>> rows;
+  for (DType type : kTypes) {
+    if (IsFloat(type) || type == DType::kBool) continue;
+    const std::string name(DTypeName(type));
+    const int64_t count = static_cast<int64_t>(2 * OpsOf(type).size() + UnaryOpsOf(type).size());
+    rows.push_back({b.Tensor("a_" + name, type, {kCount}), b.Tensor("b_" + name, type, {kCount}),
+                    b.Tensor("out_" + name, type, {count, kCount}, Access::kOut)});
+    shapes.insert(shapes.end(), {{kCount}, {kCount}, {count, kCount}});
+  }
+  b.Launch<1>("main", {1}, 128);
+  const std::vector<Val> i = b.OpenParallel({"i"}, {kCount});
+  for (const auto& [a, c, out] : rows) {
+    const DType type = b.exprs()[b.E(a(i[0]))].dtype;
+    const Expr plain = b.E(c(i[0]));
+    const Expr product = b.exprs().Make(ExprOp::kMul, type, {b.E(a(i[0])), plain});
+    const Expr sum = b.exprs().Make(ExprOp::kAdd, type, {product, product});
+    int64_t index = 0;
+    for (ExprOp op : OpsOf(type)) {
+      b.Store(out, {index++, i[0]}, b.Wrap(b.exprs().Make(op, type, {sum, plain})));
+      b.Store(out, {index++, i[0]}, b.Wrap(b.exprs().Make(op, type, {plain, sum})));
+    }
+    for (ExprOp op : UnaryOpsOf(type)) b.Store(out, {index++, i[0]}, b.Wrap(b.exprs().Make(op, type, {sum})));
+  }
+  b.Close();
+  b.Close();
+  HostProgram(*b.Build())
+      .Check(
+          shapes, FillInteresting, [](DType) { return 0.0; }, 0);
 }
 
 TEST(EmitOps, ConversionsBetweenAllTypes) {
