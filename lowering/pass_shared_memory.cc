@@ -50,22 +50,39 @@ class Liveness {
         }
         Use(stmt, begin, now_);
       } else {
+        const int begin = ++now_;
         for (const kir::Block* child : kir::ChildBlocks(stmt)) Visit(*child, true);
+        if (auto* roles = std::get_if<kir::Roles>(&stmt.op)) Concurrent(*roles, begin, ++now_);
+      }
+    }
+  }
+
+  // What several roles touch, and what the async proxy touches, may be in use at any time while the roles run: the order of
+  // statements says nothing about it.
+  void Concurrent(const kir::Roles& roles, int begin, int end) {
+    int workers = 0;
+    for (const kir::Role& role : roles.roles) workers += role.one_thread ? 0 : role.instances;
+    for (const kir::Role& role : roles.roles) {
+      for (const kir::Stmt& stmt : role.body) {
+        for (const kir::SharedUse& use : kir::SharedUses(kernel_, stmt)) {
+          if (use.proxy || workers > 1) Extend(use.buffer, begin, end);
+        }
       }
     }
   }
 
   void Use(const kir::Stmt& stmt, int begin, int end) {
-    const auto use = [&](BufferId id) {
-      Live& live = live_[id];
-      if (live.first < 0 || begin < live.first) live.first = begin;
-      live.last = std::max(live.last, end);
-    };
-    for (const kir::SharedUse& shared : kir::SharedUses(kernel_, stmt)) use(shared.buffer);
+    for (const kir::SharedUse& use : kir::SharedUses(kernel_, stmt)) Extend(use.buffer, begin, end);
     // A copy that nobody reads is in flight until it is waited for.
     if (auto* wait = std::get_if<kir::CpAsyncWait>(&stmt.op)) {
-      for (const kir::Retired& retired : wait->retires) use(retired.buffer);
+      for (const kir::Retired& retired : wait->retires) Extend(retired.buffer, begin, end);
     }
+  }
+
+  void Extend(BufferId id, int begin, int end) {
+    Live& live = live_[id];
+    if (live.first < 0 || begin < live.first) live.first = begin;
+    live.last = std::max(live.last, end);
   }
 
   const kir::Kernel& kernel_;
