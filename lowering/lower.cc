@@ -22,6 +22,7 @@ struct TilePass {
 
 constexpr TilePass kTilePasses[] = {
     {"desugar", "first: the other passes know fewer statements", DesugarTiles},
+    {"split-loops", "before tiles are made of memory accesses: conditions are still where they were written", SplitLoops},
     {"hoist-memory-accesses", "before layouts: the tiles it makes need layouts too", HoistMemoryAccesses},
     {"solve-layouts", "last over tiles: all statements that touch a fragment are known", SolveLayouts},
 };

@@ -242,7 +242,7 @@ absl::Status PlanBuilder::EmitAlloc(BufferId id, bool overwritten) {
   const Buffer& buffer = s_.buffer(id);
   if (buffer.scope == Scope::kShared) {
     const auto versions = versions_.find(id);
-    if (rings_.group_of_buffer.contains(id)) return absl::OkStatus();  // made with its ring
+    if (rings_.ring_of_buffer.contains(id)) return absl::OkStatus();  // made with its ring
     buffers_[id] = NewShared(buffer.name, buffer.dtype, s_.shared[id], versions == versions_.end() ? 1 : versions->second);
     return absl::OkStatus();
   }

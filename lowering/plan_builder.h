@@ -115,6 +115,7 @@ class PlanBuilder {
   void FillLazily(BufferId fragment, Expr value);
   void FillNow(const std::vector<BufferId>& fragments);
   void FillBefore(const Stmt& stmt);
+  void NameEnd(kir::For* loop, const std::string& var);
   absl::Status EmitLoopBody(const For& loop, kir::For& out);
 
   // plan_roles.cc: warps that compute, and a thread that fills the rings of tiles for them.
@@ -123,7 +124,7 @@ class PlanBuilder {
   bool TakesTurns() const;
   void TakeTurns(kir::Block* role, kir::Block* tile);
   absl::Status EmitProducer(const Block& block, kir::Block& out);
-  void EmitFills(const RingGroup& group, kir::RingId ring, const Copy& copy);
+  void EmitFills(const RingGroup& group, const Copy& copy);
   void Acquire(const Block& block, size_t at);
   void Release(const Block& block, size_t at);
   kir::MapId MapOf(BufferId program_buffer, const std::vector<int64_t>& box, int64_t panel, int swizzle);

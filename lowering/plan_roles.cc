@@ -23,18 +23,18 @@ int ComputeRegisters(int warpgroups, int registers_per_sm) {
 }  // namespace
 
 void PlanBuilder::MakeRings() {
-  for (RingGroup& group : rings_.groups) {
+  for (const RingTiles& tiles : rings_.rings) {
     kir::Ring ring;
-    ring.slots = group.slots;
+    ring.slots = tiles.slots;
     ring.consumers = s_.warps;
-    for (const Copy* copy : group.copies) {
-      const Buffer& tile = s_.buffer(copy->dst.buffer);
+    for (BufferId id : tiles.buffers) {
+      const Buffer& tile = s_.buffer(id);
       ring.name += Cat(ring.name.empty() ? "" : "_", tile.name);
-      buffers_[copy->dst.buffer] = NewShared(tile.name, tile.dtype, s_.shared.at(copy->dst.buffer), group.slots);
-      ring.buffers.push_back(buffers_[copy->dst.buffer]);
+      buffers_[id] = NewShared(tile.name, tile.dtype, s_.shared.at(id), tiles.slots);
+      ring.buffers.push_back(buffers_[id]);
     }
     ring.slot = NewVar(ring.name + "_slot");
-    for (const Copy* copy : group.copies) slots_[copy->dst.buffer] = VarExpr(ring.slot);
+    for (BufferId id : tiles.buffers) slots_[id] = VarExpr(ring.slot);
     s_.report += Cat("  ring ", ring.name, ": ", ring.slots, " slots filled by TMA\n");
     k_.rings.push_back(std::move(ring));
   }
@@ -51,9 +51,9 @@ bool PlanBuilder::TakesTurns() const {
     if (alloc == nullptr) return;
     const BufferId id = alloc->buffer;
     if (s_.scope(id) == Scope::kFragment) accumulators += s_.fragments.at(id).regs() * DTypeBytes(s_.program.buffers[id].dtype) / 4;
-    other_shared |= s_.scope(id) == Scope::kShared && !rings_.group_of_buffer.contains(id) && !forwarded_tiles_.contains(id);
+    other_shared |= s_.scope(id) == Scope::kShared && !rings_.ring_of_buffer.contains(id) && !forwarded_tiles_.contains(id);
   });
-  const bool equal = std::all_of(rings_.groups.begin(), rings_.groups.end(), [](const RingGroup& group) { return group.trips_known; });
+  const bool equal = std::all_of(rings_.rings.begin(), rings_.rings.end(), [](const RingTiles& ring) { return ring.trips_known; });
   return equal && !other_shared && accumulators >= kManyRegisters;
 }
 
@@ -91,10 +91,10 @@ absl::Status PlanBuilder::EmitRoles() {
 // when it is at most one phase late.
 void PlanBuilder::TakeTurns(kir::Block* role, kir::Block* tile) {
   const auto skip = [&](kir::Block* out, bool before) {
-    for (size_t g = 0; g < rings_.groups.size(); ++g) {
-      Expr count = Tr(rings_.groups[g].trips);
+    for (size_t ring = 0; ring < rings_.rings.size(); ++ring) {
+      Expr count = Tr(rings_.rings[ring].trips);
       if (before) count = k_.exprs.Binary(ExprOp::kMul, turn_, count);
-      out->push_back({kir::Advance{static_cast<kir::RingId>(g), Fold(k_.exprs, count)}, {}});
+      out->push_back({kir::Advance{static_cast<kir::RingId>(ring), Fold(k_.exprs, count)}, {}});
     }
   };
   skip(role, true);
@@ -139,11 +139,12 @@ absl::Status PlanBuilder::EmitProducer(const Block& block, kir::Block& out) {
       }
     } else if (auto* copy = std::get_if<Copy>(&stmt.op)) {
       const auto group = rings_.group_of.find(copy);
-      if (group != rings_.group_of.end()) EmitFills(rings_.groups[group->second], static_cast<kir::RingId>(group->second), *copy);
+      if (group != rings_.group_of.end()) EmitFills(rings_.groups[group->second], *copy);
     } else if (auto* loop = std::get_if<For>(&stmt.op)) {
       if (!has_copies(stmt)) continue;
       producer_vars_.push_back(loop->var);
       kir::For walk{loop->var, Tr(loop->begin), Tr(loop->end), Tr(loop->step), kir::Unroll::kNo, {}};
+      NameEnd(&walk, s_.program.vars[loop->var].name);
       TILERT_RETURN_IF_ERROR(EmitProducer(loop->body, walk.body));
       Emit(std::move(walk));
     } else if (auto* branch = std::get_if<If>(&stmt.op)) {
@@ -159,7 +160,8 @@ absl::Status PlanBuilder::EmitProducer(const Block& block, kir::Block& out) {
 }
 
 // One copy of a group: the first waits for the slot, the last moves on.
-void PlanBuilder::EmitFills(const RingGroup& group, kir::RingId ring, const Copy& copy) {
+void PlanBuilder::EmitFills(const RingGroup& group, const Copy& copy) {
+  const auto ring = static_cast<kir::RingId>(group.ring);
   if (&copy == group.copies.front()) {
     int64_t bytes = 0;
     for (const Copy* each : group.copies) {
@@ -187,19 +189,18 @@ kir::MapId PlanBuilder::MapOf(BufferId program_buffer, const std::vector<int64_t
 
 // Before statement `at` of `block`: waits for the tiles that it is the first to need.
 void PlanBuilder::Acquire(const Block& block, size_t at) {
-  for (size_t g = 0; g < rings_.groups.size(); ++g) {
-    if (rings_.groups[g].block == &block && rings_.groups[g].first_use == at) Emit(kir::Acquire{static_cast<kir::RingId>(g), false});
+  for (const RingGroup& group : rings_.groups) {
+    if (group.block == &block && group.first_use == at) Emit(kir::Acquire{static_cast<kir::RingId>(group.ring), false});
   }
 }
 
 // After statement `at`: gives back the slots that it is the last to need, at once or when the tensor cores have read them.
 void PlanBuilder::Release(const Block& block, size_t at) {
-  for (size_t g = 0; g < rings_.groups.size(); ++g) {
-    const RingGroup& group = rings_.groups[g];
+  for (const RingGroup& group : rings_.groups) {
     if (group.block != &block || group.last_use != at) continue;
-    const auto ring = static_cast<kir::RingId>(g);
+    const auto ring = static_cast<kir::RingId>(group.ring);
     // A single slot that is kept for an iteration more would never be filled again.
-    if (group.slots == 1) RetireAll();
+    if (rings_.rings[group.ring].slots == 1) RetireAll();
     if (open_.empty()) {
       Emit(kir::Release{ring, 0});
     } else {

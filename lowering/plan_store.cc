@@ -133,7 +133,7 @@ bool PlanBuilder::CanTmaStore(const Copy& copy) const {
     return TmaPanel(s_, copy.dst.buffer, box, stage, dtype) > 0;
   }
   if (forwarded_.contains(&copy)) return true;
-  return s_.scope(copy.src.buffer) == Scope::kShared && s_.IsWhole(copy.src) && !rings_.group_of_buffer.contains(copy.src.buffer) &&
+  return s_.scope(copy.src.buffer) == Scope::kShared && s_.IsWhole(copy.src) && !rings_.ring_of_buffer.contains(copy.src.buffer) &&
          TmaPanel(s_, copy.dst.buffer, s_.Extents(copy.dst.extent), s_.shared.at(copy.src.buffer), s_.buffer(copy.src.buffer).dtype) > 0;
 }
 

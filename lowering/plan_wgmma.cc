@@ -38,7 +38,7 @@ kir::TileAccess PlanBuilder::WgmmaOperand(const Region& region, bool k_last, con
   const size_t rows = access.follows.size() - 2;
   access.follows[rows] = k_last ? 0 : 1;
   access.follows[rows + 1] = k_last ? 1 : 0;
-  if (in_registers || !rings_.group_of_buffer.contains(region.buffer)) group->reads.push_back(buffer);
+  if (in_registers || !rings_.ring_of_buffer.contains(region.buffer)) group->reads.push_back(buffer);
   return access;
 }
 
@@ -120,13 +120,18 @@ void PlanBuilder::RetireFor(const Stmt& stmt) {
   };
   for (BufferId id : BuffersRead(s_.program, stmt)) add(id, touched);
   for (BufferId id : BuffersWritten(stmt)) add(id, touched), add(id, written);
+  const bool writes_registers = std::any_of(written.begin(), written.end(), [&](BufferId id) { return k_.buffers[id].space == kir::Space::kRegister; });
   // Gemms into one accumulator are done in order: the next need not wait for the last.
   auto* gemm = std::get_if<Gemm>(&stmt.op);
   const bool chained = gemm && IsWgmma(stmt) && gemm->a.buffer != gemm->c.buffer && gemm->b.buffer != gemm->c.buffer;
   for (size_t i = open_.size(); i-- > 0;) {
     const OpenGroup& group = open_[i];
     bool conflict = touched.contains(group.acc) && !(chained && buffers_[gemm->c.buffer] == group.acc);
-    for (BufferId id : group.reads) conflict |= written.contains(id);
+    for (BufferId id : group.reads) {
+      conflict |= written.contains(id);
+      // ptxas takes operand registers for free once the instruction is issued, and waits before it writes others that may share them: so wait here.
+      conflict |= k_.buffers[id].space == kir::Space::kRegister && gemm == nullptr && writes_registers;
+    }
     if (conflict) return Retire(i + 1);
   }
 }
@@ -172,11 +177,22 @@ void PlanBuilder::FillBefore(const Stmt& stmt) {
   if (!now.empty()) FillNow(now);
 }
 
+// Gives the end of a loop a name, so that it is computed once.
+void PlanBuilder::NameEnd(kir::For* loop, const std::string& var) {
+  const ExprOp op = k_.exprs[loop->end].op;
+  if (op == ExprOp::kIntImm || op == ExprOp::kVar || op == ExprOp::kDim) return;
+  const VarId end = NewVar(var + "_end");
+  k_.vars[end].dtype = k_.exprs[loop->end].dtype;
+  Emit(kir::Let{end, loop->end});
+  loop->end = k_.exprs.Leaf(ExprOp::kVar, end, k_.vars[end].dtype);
+}
+
 // A loop that starts with gemms into accumulators known to be zero starts them from zero in its first iteration. Gemms that an iteration leaves unfinished
 // are finished by the next one, after it has issued its own first: the body is planned twice, to know what it leaves.
 absl::Status PlanBuilder::EmitLoopBody(const For& loop, kir::For& out) {
   const SourceLoc loc = loc_;
   kir::Block* const outer = block_;
+  NameEnd(&out, s_.program.vars[loop.var].name);
   const Expr runs = Fold(k_.exprs, k_.exprs.Binary(ExprOp::kLt, out.begin, out.end));
   std::vector<BufferId> now, after;
   for (const auto& [id, value] : lazy_fills_) {

@@ -38,7 +38,9 @@ class RingFinder {
       for (BufferId id : BuffersWritten(stmt)) written_.insert(id);
     }
     Visit(launch_.body, {launch_.block_vars, 1, false, true, s_.Int(1)});
-    return pipelined_ ? std::move(plan_) : RingPlan{};
+    DropUnsafe();
+    for (const Candidate& candidate : candidates_) Add(candidate);
+    return pipelined_ && MakeRings() ? std::move(plan_) : RingPlan{};
   }
 
  private:
@@ -76,7 +78,7 @@ class RingFinder {
         Visit(branch->then_body, inside);
         Visit(branch->else_body, std::move(inside));
       } else if (auto* copy = std::get_if<Copy>(&block[i].op)) {
-        if (Eligible(block, i, *copy, around)) Add(block, i, *copy, around);
+        if (Eligible(*copy, around)) candidates_.push_back({&block, i, copy, around});
       }
     }
   }
@@ -93,45 +95,91 @@ class RingFinder {
     return Fold(exprs, exprs.Binary(ExprOp::kMul, a, exprs.Binary(ExprOp::kMax, b, exprs.Int(0))));
   }
 
-  bool Eligible(const Block& block, size_t at, const Copy& copy, const Surroundings& around) const {
-    if (copy.disable_tma || copy.is_async || copy.fill || s_.scope(copy.src.buffer) != Scope::kGlobal || s_.scope(copy.dst.buffer) != Scope::kShared) return false;
-    if (!s_.IsWhole(copy.dst) || written_.contains(copy.src.buffer)) return false;
-    if (TmaPanel(s_, copy.src.buffer, s_.Extents(copy.src.extent), s_.shared.at(copy.dst.buffer), s_.buffer(copy.dst.buffer).dtype) == 0) return false;
-    for (Expr e : copy.src.start) {
-      if (!ProducerCanCompute(s_, e, around.known)) return false;
-    }
-    // Written here only; read only by later statements of this block, so that a slot lives no longer than an iteration.
-    int writers = 0, readers = 0, readers_here = 0;
-    const auto count = [&](const Block& all, int* sum) {
-      ForEachStmt(all, [&](const Stmt& stmt) { *sum += ReadsDirectly(s_.program, stmt, copy.dst.buffer); });
-    };
-    ForEachStmt(launch_.body, [&](const Stmt& stmt) { writers += WritesDirectly(stmt, copy.dst.buffer); });
-    count(launch_.body, &readers);
-    for (size_t i = at + 1; i < block.size(); ++i) count({block[i]}, &readers_here);
-    return writers == 1 && readers > 0 && readers == readers_here;
+  bool Eligible(const Copy& copy, const Surroundings& around) const {
+    const BufferId src = copy.src.buffer, dst = copy.dst.buffer;
+    if (copy.disable_tma || copy.is_async || copy.fill || s_.scope(src) != Scope::kGlobal || s_.scope(dst) != Scope::kShared) return false;
+    if (!s_.IsWhole(copy.dst) || written_.contains(src)) return false;
+    if (TmaPanel(s_, src, s_.Extents(copy.src.extent), s_.shared.at(dst), s_.buffer(dst).dtype) == 0) return false;
+    return std::all_of(copy.src.start.begin(), copy.src.start.end(), [&](Expr e) { return ProducerCanCompute(s_, e, around.known); });
   }
 
-  void Add(const Block& block, size_t at, const Copy& copy, const Surroundings& around) {
-    size_t first = block.size(), last = 0;
-    for (size_t i = at + 1; i < block.size(); ++i) {
-      if (!BuffersRead(s_.program, block[i]).contains(copy.dst.buffer)) continue;
+  struct Candidate {
+    const Block* block = nullptr;
+    size_t at = 0;
+    const Copy* copy = nullptr;
+    Surroundings around;
+  };
+
+  // A tile must be written by candidates only, and read only by later statements of a writer's block, so that a slot lives no longer than an iteration.
+  void DropUnsafe() {
+    absl::flat_hash_map<BufferId, int> writers, readers, writers_here, readers_here;
+    const auto count_reads = [&](const Block& block, size_t from, absl::flat_hash_map<BufferId, int>& sum, BufferId only) {
+      for (size_t i = from; i < block.size(); ++i) {
+        ForEachStmt({block[i]}, [&](const Stmt& stmt) { sum[only] += ReadsDirectly(s_.program, stmt, only); });
+      }
+    };
+    for (const Candidate& c : candidates_) {
+      const BufferId tile = c.copy->dst.buffer;
+      ++writers_here[tile];
+      count_reads(*c.block, c.at + 1, readers_here, tile);
+      if (writers_here[tile] > 1) continue;
+      count_reads(launch_.body, 0, readers, tile);
+      ForEachStmt(launch_.body, [&](const Stmt& stmt) { writers[tile] += WritesDirectly(stmt, tile); });
+    }
+    std::erase_if(candidates_, [&](const Candidate& c) {
+      const BufferId tile = c.copy->dst.buffer;
+      return writers[tile] != writers_here[tile] || readers[tile] == 0 || readers[tile] != readers_here[tile];
+    });
+  }
+
+  void Add(const Candidate& c) {
+    size_t first = c.block->size(), last = 0;
+    for (size_t i = c.at + 1; i < c.block->size(); ++i) {
+      if (!BuffersRead(s_.program, (*c.block)[i]).contains(c.copy->dst.buffer)) continue;
       first = std::min(first, i);
       last = i;
     }
     size_t group = 0;
-    while (group < plan_.groups.size() && (plan_.groups[group].block != &block || plan_.groups[group].first_use != first)) ++group;
-    if (group == plan_.groups.size()) plan_.groups.push_back({&block, {}, first, last, around.slots, around.equal, around.trips});
-    RingGroup& ring = plan_.groups[group];
-    ring.copies.push_back(&copy);
-    ring.last_use = std::max(ring.last_use, last);
-    plan_.group_of[&copy] = group;
-    plan_.group_of_buffer[copy.dst.buffer] = group;
-    pipelined_ |= around.pipelined;
+    while (group < plan_.groups.size() && (plan_.groups[group].block != c.block || plan_.groups[group].first_use != first)) ++group;
+    if (group == plan_.groups.size()) {
+      plan_.groups.push_back({c.block, {}, first, last, 0});
+      around_.push_back(c.around);
+    }
+    plan_.groups[group].copies.push_back(c.copy);
+    plan_.groups[group].last_use = std::max(plan_.groups[group].last_use, last);
+    plan_.group_of[c.copy] = group;
+    pipelined_ |= c.around.pipelined;
+  }
+
+  // False when two groups have some tiles in common but not all: then one barrier cannot stand for a group.
+  bool MakeRings() {
+    for (size_t g = 0; g < plan_.groups.size(); ++g) {
+      RingTiles tiles;
+      for (const Copy* copy : plan_.groups[g].copies) tiles.buffers.push_back(copy->dst.buffer);
+      tiles.slots = around_[g].slots;
+      tiles.trips_known = around_[g].equal;
+      tiles.trips = around_[g].trips;
+      const auto known = std::find_if(plan_.rings.begin(), plan_.rings.end(), [&](const RingTiles& r) { return r.buffers == tiles.buffers; });
+      plan_.groups[g].ring = static_cast<size_t>(known - plan_.rings.begin());
+      if (known != plan_.rings.end()) {
+        known->slots = std::max(known->slots, tiles.slots);
+        known->trips_known &= tiles.trips_known;
+        if (known->trips_known) known->trips = s_.E().Binary(ExprOp::kAdd, known->trips, tiles.trips);
+        continue;
+      }
+      for (BufferId tile : tiles.buffers) {
+        if (!plan_.ring_of_buffer.try_emplace(tile, plan_.rings.size()).second) return false;
+      }
+      plan_.rings.push_back(std::move(tiles));
+    }
+    return true;
   }
 
   TileState& s_;
   const Launch& launch_;
   absl::flat_hash_set<BufferId> written_;
+  std::vector<Candidate> candidates_;
+  std::vector<Surroundings> around_;  // of the groups
   RingPlan plan_;
   bool pipelined_ = false;
 };

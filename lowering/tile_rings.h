@@ -1,6 +1,6 @@
 // Which copies from global to shared memory a producer thread can issue through TMA, and the rings their tiles go round in.
 //
-// Copies are found by what they touch, never by what is computed: a whole tile written by one copy only, from a tensor that the launch does not write, at
+// Copies are found by what they touch, never by what is computed: a whole tile written by such copies only, from a tensor that the launch does not write, at
 // coordinates that the producer can compute by itself (block variables, dims, loop counters, read-only tensors). Copies of one block that are first
 // needed by the same statement share a ring: one barrier says that all of them are there.
 #pragma once
@@ -13,20 +13,28 @@
 
 namespace tilert {
 
+// Copies of one block that are first needed by the same statement.
 struct RingGroup {
-  const Block* block = nullptr;      // where its copies stand
-  std::vector<const Copy*> copies;   // in program order
+  const Block* block = nullptr;        // where its copies stand
+  std::vector<const Copy*> copies;     // in program order
   size_t first_use = 0, last_use = 0;  // statements of `block` that read the tiles
+  size_t ring = 0;
+};
+
+struct RingTiles {
+  std::vector<BufferId> buffers;  // of the program
   int slots = 1;
   // How often a tile of the grid goes through it, where that is the same for all of them.
-  bool trips_known = false;
+  bool trips_known = true;
   Expr trips;
 };
 
+// Several groups share a ring when they fill the same tiles, as two loops that follow each other may.
 struct RingPlan {
+  std::vector<RingTiles> rings;
   std::vector<RingGroup> groups;
-  absl::flat_hash_map<const Copy*, size_t> group_of;      // absent: not by TMA
-  absl::flat_hash_map<BufferId, size_t> group_of_buffer;  // program buffers
+  absl::flat_hash_map<const Copy*, size_t> group_of;     // absent: not by TMA
+  absl::flat_hash_map<BufferId, size_t> ring_of_buffer;  // program buffers
   bool Has(const Copy& copy) const { return group_of.contains(&copy); }
 };
 

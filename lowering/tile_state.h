@@ -57,6 +57,7 @@ std::string Where(const Program& program, const SourceLoc& loc);
 
 // The passes, in order; each rewrites or annotates the state. What each needs and why it stands there: lowering/lower.cc.
 absl::Status DesugarTiles(TileState& state);
+absl::Status SplitLoops(TileState& state);
 absl::Status HoistMemoryAccesses(TileState& state);
 absl::Status SolveLayouts(TileState& state);
 
