@@ -223,3 +223,29 @@ def in_order(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
         for c in T.serial(1, T.ceildiv(N, 16)):
             T.copy(X[bx * 4, c * 16], f)
             T.copy(f, Y[bx * 4, c * 16])
+
+
+@T.prim_func
+def chained(
+    X: T.Tensor((M, 64), "float16"),
+    V: T.Tensor((64, N), "float16"),
+    W: T.Tensor((N, 64), "float16"),
+    Y: T.Tensor((M, 64), "float32"),
+):
+    with T.Kernel(T.ceildiv(M, 32), threads=128) as bx:
+        x = T.alloc_shared((32, 64), "float16")
+        v = T.alloc_shared((64, 32), "float16")
+        w = T.alloc_shared((32, 64), "float16")
+        middle = T.alloc_fragment((32, 32), "float32")
+        half = T.alloc_fragment((32, 32), "float16")
+        acc = T.alloc_fragment((32, 64), "float32")
+        T.copy(X[bx * 32, 0], x)
+        T.clear(acc)
+        for k in T.Pipelined(T.ceildiv(N, 32), num_stages=2):
+            T.copy(V[0, k * 32], v)
+            T.copy(W[k * 32, 0], w)
+            T.gemm(x, v, middle, clear_accum=True)
+            for i, j in T.Parallel(32, 32):
+                half[i, j] = T.max(middle[i, j], 0.0)  # through shared memory, while the next tiles arrive
+            T.gemm(half, w, acc)
+        T.copy(acc, Y[bx * 32, 0])

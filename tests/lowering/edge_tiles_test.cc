@@ -24,7 +24,7 @@ Program CompileEdge(const std::string& entry) {
 
 // `make`: the tensors for extents M and N, the output last.
 template <typename Make>
-void ExpectAgrees(const std::string& entry, const Shapes& shapes, Make make) {
+void ExpectAgrees(const std::string& entry, const Shapes& shapes, Make make, const Bound& bound = {}) {
   const Program program = CompileEdge(entry);
   ASSERT_FALSE(program.launches.empty());
   for (const char* arch : {"sm_80", "sm_90a"}) {
@@ -34,7 +34,7 @@ void ExpectAgrees(const std::string& entry, const Shapes& shapes, Make make) {
     }
   }
   Comparison comparison(program);
-  for (const auto& [m, n] : shapes) comparison.ExpectAgrees(MakeArgs(make(m, n), 9), {}, absl::StrCat(entry, " ", m, "x", n));
+  for (const auto& [m, n] : shapes) comparison.ExpectAgrees(MakeArgs(make(m, n), 9), bound, absl::StrCat(entry, " ", m, "x", n));
   EXPECT_GT(comparison.compared(), 0);
 }
 
@@ -71,6 +71,14 @@ TEST(EdgeTiles, Rotate) {
   ExpectAgrees("rotate", {{1, 1}, {4, 8}, {5, 17}, {0, 3}}, [](int64_t m, int64_t n) {
     return std::vector<std::pair<DType, Shape>>{{DType::kFloat16, {m, n, 5}}, {DType::kFloat16, {5, m, n}}};
   });
+}
+
+TEST(EdgeTiles, Chained) {
+  const auto make = [](int64_t m, int64_t n) {
+    const DType half = DType::kFloat16;
+    return std::vector<std::pair<DType, Shape>>{{half, {m, 64}}, {half, {64, n}}, {half, {n, 64}}, {kF32, {m, 64}}};
+  };
+  ExpectAgrees("chained", {{31, 64}, {70, 96}, {33, 67}, {5, 0}}, make, {.of_magnitude = 0x1p-9});
 }
 
 // Statements are in order in global memory too, whichever threads run them.
