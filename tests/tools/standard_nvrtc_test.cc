@@ -3,19 +3,18 @@
 #include <atomic>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
+#include <sstream>
 #include <thread>
 
-#include "frontend/frontend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ir/flat_reader.h"
 #include "ir/specialize.h"
 #include "ir/status_util.h"
 #include "runtime/compile_lowered.h"
-#include "tests/golden.h"
-#include "tools/bundle_spec.h"
 
 namespace tilert {
 namespace {
@@ -52,7 +51,7 @@ Resources ReadLog(const CompiledCode& code) {
 }
 
 struct Job {
-  const Program* program;
+  std::shared_ptr<const Program> program;
   Target target;
   ArgClass arg_class;
   std::string name;
@@ -75,32 +74,44 @@ void ForEachJob(std::vector<Job>& jobs, const Work& work) {
   for (std::thread& thread : threads) thread.join();
 }
 
-std::vector<Program> StandardPrograms() {
-  const std::string path = std::string(TILERT_SOURCE_DIR) + "/kernels/std.spec";
-  const auto entries = tool::ParseBundleSpec(path, ReadSourceFile("kernels/std.spec"));
-  EXPECT_TRUE(entries.ok()) << entries.status();
-  std::vector<Program> programs;
-  for (const tool::SpecEntry& entry : *entries) {
-    const std::string file = std::filesystem::path(entry.source).filename();
-    absl::StatusOr<Program> program = frontend::Compile(ReadSourceFile("kernels/" + file), file, entry.entry, entry.settings);
-    EXPECT_TRUE(program.ok()) << program.status();
-    absl::StatusOr<Program> special = Specialize(*program, {});
-    EXPECT_TRUE(special.ok()) << special.status();
-    special->name = entry.name;
-    programs.push_back(*std::move(special));
-  }
-  return programs;
+Bundle StandardBundle(std::string* bytes) {
+  std::ifstream file(std::string(TILERT_BINARY_DIR) + "/std.tilert", std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  *bytes = text.str();
+  absl::StatusOr<Bundle> bundle = ReadBundle(*bytes);
+  EXPECT_TRUE(bundle.ok()) << bundle.status();
+  return bundle.ok() ? *std::move(bundle) : Bundle();
 }
 
-std::vector<Job> JobsOf(const std::vector<Program>& programs) {
+// `program` with `constants`, else defaults, for both classes of arguments.
+void AddJobs(const Program& program, const std::map<std::string, int64_t>& constants, const Target& target,
+             const std::string& name, std::vector<Job>& jobs) {
+  const absl::StatusOr<Program> special = Specialize(program, constants);
+  ASSERT_TRUE(special.ok()) << name << ": " << special.status();
+  const auto shared = std::make_shared<const Program>(*special);
+  for (const bool general : {false, true}) {
+    const ArgClass arg_class = general ? GeneralArgClass(*shared) : FastArgClass(*shared);
+    jobs.push_back({shared, target, arg_class, name + (general ? " general" : " fast")});
+  }
+}
+
+// What hosts compile: the variants for a target, and the defaults where no variant is for all dims.
+std::vector<Job> JobsOf(const Bundle& bundle) {
   std::vector<Job> jobs;
   for (const auto& [arch, family] : kArchs) {
     const Target target = *FindTarget(arch, family);
-    for (const Program& program : programs) {
-      for (const bool general : {false, true}) {
-        const ArgClass arg_class = general ? GeneralArgClass(program) : FastArgClass(program);
-        jobs.push_back({&program, target, arg_class, Cat(program.name, " ", arch, " ", family, general ? " general" : " fast")});
+    for (size_t i = 0; i < bundle.programs.size(); ++i) {
+      const Program& program = bundle.programs[i];
+      const std::string name = Cat(program.name, " ", arch, " ", family);
+      bool needs_default = true;
+      for (const Variant& variant : bundle.variants) {
+        const bool fits = variant.program == i && (variant.target.empty() || variant.target == arch);
+        if (!fits || std::string_view(family) != "auto") continue;
+        needs_default = needs_default && !variant.guards.empty();
+        AddJobs(program, variant.constants, target, Cat(name, " ", variant.name), jobs);
       }
+      if (needs_default) AddJobs(program, {}, target, name, jobs);
     }
   }
   return jobs;
@@ -118,9 +129,10 @@ void FindTwins(std::vector<Job>& jobs) {
 TEST(StandardKernels, CompileCleanAndStayInRegisters) {
   const auto nvrtc = Nvrtc::Load();
   if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status();
-  const std::vector<Program> programs = StandardPrograms();
-  ASSERT_GT(programs.size(), 30u);
-  std::vector<Job> jobs = JobsOf(programs);
+  std::string bytes;
+  const Bundle bundle = StandardBundle(&bytes);
+  ASSERT_GT(bundle.programs.size(), 30u);
+  std::vector<Job> jobs = JobsOf(bundle);
   const std::clock_t start = std::clock();
   ForEachJob(jobs, [&](Job& job) {
     job.lowered = Lower(*job.program, job.arg_class, job.target);
