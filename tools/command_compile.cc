@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<SpecEntry>> Plan(const Args& args) {
     for (const std::string& text : args.All("--entry")) {
       const size_t equals = text.find('=');
       const std::string entry = equals == std::string::npos ? text : text.substr(equals + 1);
-      plan.push_back({equals == std::string::npos ? text : text.substr(0, equals), args.positional()[0], entry, settings});
+      plan.push_back({equals == std::string::npos ? text : text.substr(0, equals), args.positional()[0], entry, settings, "", {}});
     }
     return plan;
   }
@@ -57,9 +57,40 @@ absl::StatusOr<std::vector<SpecEntry>> Plan(const Args& args) {
     TILERT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxSourceBytes));
     TILERT_ASSIGN_OR_RETURN(const auto entries, frontend::ListEntries(text, BaseName(path)));
     if (entries.empty()) return InvalidArgument(path, ": no kernel in it (a function under @T.prim_func or @tilelang.jit)");
-    for (const frontend::Entry& entry : entries) plan.push_back({entry.name, path, entry.name, settings});
+    for (const frontend::Entry& entry : entries) plan.push_back({entry.name, path, entry.name, settings, "", {}});
   }
   return plan;
+}
+
+// The parameters of the function that the entry names.
+absl::StatusOr<std::vector<frontend::EntryParam>> ParamsOf(const SpecEntry& entry, const std::string& text) {
+  TILERT_ASSIGN_OR_RETURN(const auto entries, frontend::ListEntries(text, BaseName(entry.source)));
+  for (const frontend::Entry& one : entries) {
+    if (one.name == entry.entry) return one.params;
+  }
+  return InvalidArgument(entry.place, ": ", entry.source, " has no kernel '", entry.entry, "'");
+}
+
+// Compiles one entry, and its variants' constants, into the bundle.
+absl::Status AddProgram(const SpecEntry& entry, Bundle* bundle) {
+  TILERT_ASSIGN_OR_RETURN(const std::string text, ReadFile(entry.source, kMaxSourceBytes));
+  frontend::Settings settings = entry.settings;
+  if (!entry.variants.empty()) {
+    TILERT_ASSIGN_OR_RETURN(const auto params, ParamsOf(entry, text));
+    TILERT_ASSIGN_OR_RETURN(settings, SettingsWithCandidates(entry, params));
+  }
+  std::string warnings;
+  absl::StatusOr<Program> program = frontend::Compile(text, BaseName(entry.source), entry.entry, settings, &warnings);
+  std::fputs(warnings.c_str(), stderr);
+  if (!program.ok()) return std::move(program).status();
+  program->name = entry.name;
+  TILERT_ASSIGN_OR_RETURN(const VerifiedProgram verified, Verify(*std::move(program)));
+  if (bundle->Find(entry.name) != nullptr)
+    return InvalidArgument(entry.source, ": the name '", entry.name, "' is taken; use --entry NEW=", entry.entry);
+  TILERT_ASSIGN_OR_RETURN(const auto variants, MakeVariants(entry, verified, static_cast<uint32_t>(bundle->programs.size())));
+  bundle->variants.insert(bundle->variants.end(), variants.begin(), variants.end());
+  bundle->programs.push_back(*verified);
+  return absl::OkStatus();
 }
 
 absl::Status Run(const Args& args) {
@@ -74,16 +105,7 @@ absl::Status Run(const Args& args) {
   Progress progress;
   for (const SpecEntry& entry : plan) {
     progress.Show(Cat("compiling ", entry.name));
-    TILERT_ASSIGN_OR_RETURN(const std::string text, ReadFile(entry.source, kMaxSourceBytes));
-    std::string warnings;
-    absl::StatusOr<Program> program = frontend::Compile(text, BaseName(entry.source), entry.entry, entry.settings, &warnings);
-    std::fputs(warnings.c_str(), stderr);
-    if (!program.ok()) return std::move(program).status();
-    program->name = entry.name;
-    TILERT_ASSIGN_OR_RETURN(const VerifiedProgram verified, Verify(*std::move(program)));
-    if (bundle.Find(entry.name) != nullptr)
-      return InvalidArgument(entry.source, ": the name '", entry.name, "' is taken; use --entry NEW=", entry.entry);
-    bundle.programs.push_back(*verified);
+    TILERT_RETURN_IF_ERROR(AddProgram(entry, &bundle));
   }
   TILERT_ASSIGN_OR_RETURN(const std::string bytes, WriteBundle(bundle));
   return WriteFile(args.Get("-o"), bytes);
@@ -93,7 +115,7 @@ constexpr Option kOptions[] = {
     {"-o", "FILE", "the bundle to write"},
     {"--entry", "[NEW=]NAME", "compile this function, under a new name if one is given; default: every entry", true},
     {"--set", "NAME=VALUE", "a parameter: 128, 0.5, true, text, dyn (known at launch), [64,128] (candidates)", true},
-    {"--spec", "FILE", "compile what a list says: lines `name = source.py:entry setting=value …`"},
+    {"--spec", "FILE", "compile what a list says: lines `name = source.py:entry setting=value …`, and variants"},
     {"--meta", "KEY=VALUE", "metadata for the bundle", true},
     {"--list", "", "list the entries of the sources and their parameters"},
 };

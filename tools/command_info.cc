@@ -56,6 +56,23 @@ std::string Describe(const Program& program) {
   return Cat(text, "    digest ", Sha256Hex(ProgramDigest(program)).substr(0, 16), "\n");
 }
 
+std::string Describe(const Bundle& bundle, const Variant& variant) {
+  const Program& program = bundle.programs[variant.program];
+  std::string text = Cat("variant ", variant.name, " of ", program.name, variant.target.empty() ? "" : " for ", variant.target, ":");
+  for (const auto& [constant, value] : variant.constants) text += Cat(" ", constant, "=", value);
+  for (const DimGuard& guard : variant.guards) {
+    const std::string& dim = program.dims[guard.dim].name;
+    if (guard.min == guard.max) {
+      text += Cat(" ", dim, "==", guard.min);
+    } else {
+      if (guard.min > 0) text += Cat(" ", dim, ">=", guard.min);
+      if (guard.max != INT64_MAX) text += Cat(" ", dim, "<=", guard.max);
+    }
+    if (guard.divisor > 1) text += Cat(" ", dim, "%", guard.divisor, "==0");
+  }
+  return text + "\n";
+}
+
 std::string Describe(const Bundle& bundle, const PrebuiltCubin& cubin) {
   std::string name = "(of another bundle)";
   for (const Program& program : bundle.programs) {
@@ -79,8 +96,7 @@ absl::Status Run(const Args& args) {
     TILERT_ASSIGN_OR_RETURN(const VerifiedProgram verified, Verify(program));  // what is printed below relies on it
     text += Describe(*verified);
   }
-  for (const Variant& variant : bundle.variants)
-    text += Cat("variant ", variant.name, variant.target.empty() ? "" : " for ", variant.target, "\n");
+  for (const Variant& variant : bundle.variants) text += Describe(bundle, variant);
   for (const PrebuiltCubin& cubin : bundle.cubins) text += Describe(bundle, cubin);
   std::fputs(text.c_str(), stdout);
   return absl::OkStatus();
