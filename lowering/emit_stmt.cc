@@ -120,7 +120,10 @@ void Emit(EmitContext& c, const kir::Let& s) {
 
 void Emit(EmitContext& c, const kir::CpAsyncCommit&) { c.out.Line("cp_async_commit();"); }
 void Emit(EmitContext& c, const kir::CpAsyncWait& s) { c.out.Line(Cat("cp_async_wait<", s.pending, ">();")); }
-void Emit(EmitContext& c, const kir::WgmmaFence&) { c.out.Line("wgmma_fence();"); }
+void Emit(EmitContext& c, const kir::WgmmaFence& s) {
+  for (BufferId id : s.touched) c.out.Line(Cat("settle(", c.buffers[id], ");"));
+  c.out.Line("wgmma_fence();");
+}
 void Emit(EmitContext& c, const kir::WgmmaCommit&) { c.out.Line("wgmma_commit();"); }
 void Emit(EmitContext& c, const kir::StoreCommit&) { c.out.Line("tma_commit();"); }
 void Emit(EmitContext& c, const kir::ProxyFence&) { c.out.Line("fence_async_proxy();"); }

@@ -81,7 +81,7 @@ class KernelVerifier {
   void Check(const Wgmma& op);
   void CheckTypes(const Wgmma& op, DType acc, DType a, DType b);
   void CheckOperand(const TileAccess& side, const char* what, int64_t rows, int64_t rows_each, int64_t k);
-  void Check(const WgmmaFence&) { NeedsWarpgroups(); }
+  void Check(const WgmmaFence& op);
   void Check(const WgmmaCommit&) { NeedsWarpgroups(); }
   void Check(const WgmmaWait& op);
 

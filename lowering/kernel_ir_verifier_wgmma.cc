@@ -118,4 +118,12 @@ void KernelVerifier::CheckOperand(const TileAccess& side, const char* what, int6
   CheckPlacement(buffer);
 }
 
+void KernelVerifier::Check(const WgmmaFence& op) {
+  NeedsWarpgroups();
+  for (BufferId id : op.touched) {
+    const bool in_registers = id < kernel_.buffers.size() && kernel_.buffers[id].space == Space::kRegister;
+    Requires(in_registers, "touched ", Name(id), " is not in registers");
+  }
+}
+
 }  // namespace tilert::kir

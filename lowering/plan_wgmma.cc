@@ -60,6 +60,7 @@ absl::Status PlanBuilder::EmitWgmmaGemm(const Gemm& gemm, const GemmChoice& choi
     if (!gemm.clear_accum) zero = when->second;
     zero_when_.erase(when);
   }
+  const bool starts_from_zero = !k_.exprs.IsInt(zero, 0);
   OpenGroup group{acc, {}, {}, {}};
   kir::TileAccess a = WgmmaOperand(gemm.a, !gemm.transpose_a, OperandALayout(s_, gemm, choice), &group);
   kir::TileAccess b = WgmmaOperand(gemm.b, gemm.transpose_b, OperandBLayout(s_, gemm, choice), &group);
@@ -68,7 +69,13 @@ absl::Status PlanBuilder::EmitWgmmaGemm(const Gemm& gemm, const GemmChoice& choi
     std::swap(wgmma.a, wgmma.b);
     std::swap(wgmma.m, wgmma.n);
   }
-  Emit(kir::WgmmaFence{});
+  kir::WgmmaFence fence;
+  const bool in_flight = std::any_of(open_.begin(), open_.end(), [&](const OpenGroup& open) { return open.acc == acc; });
+  if (!in_flight && !starts_from_zero) fence.touched.push_back(acc);
+  for (BufferId id : group.reads) {
+    if (k_.buffers[id].space == kir::Space::kRegister) fence.touched.push_back(id);
+  }
+  Emit(std::move(fence));
   Emit(std::move(wgmma));
   Emit(kir::WgmmaCommit{});
   open_.push_back(std::move(group));
