@@ -42,6 +42,8 @@ class ArgPlan {
   ClassGuard MakeGuard(const ArgClass& arg_class) const;
   // False when extents that are fixed already rule `arg_class` out, e.g. by rows of an odd number of bytes.
   bool MayEverSatisfy(const ArgClass& arg_class) const;
+  // True if both ask for the same arguments and workspaces. REQUIRES: plans of specialisations of one program.
+  bool AsksTheSame(const ArgPlan& other) const { return rules_ == other.rules_ && assumptions_ == other.assumptions_; }
   // True when the arguments are what the guard's class relies on.
   static bool Satisfies(const ClassGuard& guard, const LaunchValues& values);
 
@@ -54,6 +56,7 @@ class ArgPlan {
   // Workspaces that must read zero before the first launch: index into LaunchValues::tensors.
   const std::vector<uint32_t>& zeroed_workspaces() const { return zeroed_; }
   const Program& program() const { return *program_; }
+  const std::vector<int64_t>& fixed_dims() const { return fixed_dims_; }
   size_t tensor_count() const { return rules_.size(); }
 
  private:
@@ -63,6 +66,7 @@ class ArgPlan {
     int64_t element_bytes = 0;
     bool is_workspace = false, is_written = false, has_strides = false;
     std::vector<DimExpr> shape, strides;  // strides: as declared, else empty
+    bool operator==(const TensorRule&) const = default;
   };
   // `dims[dim]` = extent (or stride) `axis` of a tensor.
   struct DimBinding {

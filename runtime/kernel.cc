@@ -2,45 +2,12 @@
 
 #include <algorithm>
 
-#include "ir/specialize.h"
 #include "ir/status_util.h"
 #include "ir/verifier.h"
 #include "runtime/compile_lowered.h"
 
 namespace tilert {
 namespace {
-
-bool Holds(const DimGuard& guard, const Program& program, const std::map<std::string, int64_t>& dims) {
-  if (guard.dim >= program.dims.size()) return false;
-  const auto it = dims.find(program.dims[guard.dim].name);
-  if (it == dims.end()) return false;  // a dynamic dim may be anything
-  return it->second >= guard.min && it->second <= guard.max && (guard.divisor <= 1 || it->second % guard.divisor == 0);
-}
-
-bool HoldAll(const std::vector<DimGuard>& guards, const Program& program, const std::map<std::string, int64_t>& dims) {
-  return std::all_of(guards.begin(), guards.end(), [&](const DimGuard& guard) { return Holds(guard, program, dims); });
-}
-
-// The bundle's choice of constants for this GPU and these dims: the fastest that was measured here, else the first variant
-// whose guards hold. Constants that the caller names win over both.
-const Variant* ChooseVariant(const Bundle& bundle, const Program& program, const Runtime& runtime,
-                             const std::map<std::string, int64_t>& dims) {
-  const auto fits = [&](const Variant& variant) {
-    return variant.program < bundle.programs.size() && &bundle.programs[variant.program] == &program &&
-           (variant.target.empty() || variant.target == runtime.target().arch) && HoldAll(variant.guards, program, dims);
-  };
-  const Variant* best = nullptr;
-  double best_us = 0;
-  for (const TuningRecord& record : bundle.tuning) {
-    if (record.sku != runtime.device().name || record.variant >= bundle.variants.size()) continue;
-    const Variant& variant = bundle.variants[record.variant];
-    if (!fits(variant) || !HoldAll(record.bucket, program, dims)) continue;
-    if (best == nullptr || record.microseconds < best_us) best = &variant, best_us = record.microseconds;
-  }
-  if (best != nullptr) return best;
-  const auto it = std::find_if(bundle.variants.begin(), bundle.variants.end(), fits);
-  return it == bundle.variants.end() ? nullptr : &*it;
-}
 
 absl::StatusOr<std::vector<int64_t>> FixedDims(const Program& program, const std::map<std::string, int64_t>& dims) {
   std::vector<int64_t> fixed;
@@ -51,67 +18,66 @@ absl::StatusOr<std::vector<int64_t>> FixedDims(const Program& program, const std
   return fixed;
 }
 
-// The value that each constant has in the specialised program.
-std::map<std::string, int64_t> ChosenConstants(const Program& specialised) {
-  std::map<std::string, int64_t> chosen;
-  for (const Constant& constant : specialised.constants) {
-    if (!constant.candidates.empty()) chosen[constant.name] = constant.candidates[0];
-  }
-  return chosen;
-}
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Create(std::shared_ptr<Runtime> runtime,
                                                        std::shared_ptr<const OpenedBundle> bundle, const KernelSpec& spec) {
   TILERT_ASSIGN_OR_RETURN(const Program* const program, bundle->Entry(spec.entry));
-  KernelSpec filled = spec;
-  if (const tilert::Variant* choice = ChooseVariant(bundle->bundle(), *program, *runtime, spec.dims)) {
-    filled.constants.insert(choice->constants.begin(), choice->constants.end());
-  }
-  TILERT_ASSIGN_OR_RETURN(std::shared_ptr<Kernel> kernel, Create(std::move(runtime), *program, filled));
-  kernel->bundle_ = std::move(bundle);
-  return kernel;
+  return Make(std::move(runtime), bundle, *program, spec);
 }
 
 absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Create(std::shared_ptr<Runtime> runtime, Program program,
                                                        const KernelSpec& spec) {
+  return Make(std::move(runtime), nullptr, std::move(program), spec);
+}
+
+absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Make(std::shared_ptr<Runtime> runtime, std::shared_ptr<const OpenedBundle> bundle,
+                                                     Program program, const KernelSpec& spec) {
   TILERT_ASSIGN_OR_RETURN(const VerifiedProgram verified, Verify(std::move(program)));
-  TILERT_ASSIGN_OR_RETURN(Program specialised, Specialize(*verified, spec.constants, spec.dims));
-  TILERT_ASSIGN_OR_RETURN(std::vector<int64_t> fixed, FixedDims(specialised, spec.dims));
-  std::shared_ptr<Kernel> kernel(new Kernel(std::move(runtime), std::move(specialised), std::move(fixed)));
+  const ScheduleRequest request{&runtime->target(), runtime->device().name, spec.constants, spec.dims};
+  TILERT_ASSIGN_OR_RETURN(Schedules schedules, FindSchedules(bundle == nullptr ? nullptr : &bundle->bundle(), verified, request));
+  std::shared_ptr<Kernel> kernel(new Kernel(std::move(runtime), std::move(bundle), std::move(schedules)));
   TILERT_RETURN_IF_ERROR(kernel->Init(*verified, spec));
   return kernel;
 }
 
 absl::Status Kernel::Init(const Program& original, const KernelSpec& spec) {
-  TILERT_ASSIGN_OR_RETURN(plan_, ArgPlan::Make(program_, fixed_dims_));
+  TILERT_ASSIGN_OR_RETURN(std::vector<int64_t> fixed, FixedDims(program(), spec.dims));
+  TILERT_ASSIGN_OR_RETURN(plan_, ArgPlan::Make(program(), std::move(fixed)));
   if (runtime_->is_cpu()) return absl::OkStatus();
   digest_ = ProgramDigest(original);
-  constants_ = ChosenConstants(program_);
   dims_ = spec.dims;
   CacheKeyParts parts;
   parts.program_digest = digest_;
-  parts.constants = constants_;
   parts.dims = dims_;
   parts.target = runtime_->target();
   parts.lowering_build_id = LoweringBuildId();
   parts.nvrtc_version = runtime_->nvrtc().ok() ? (*runtime_->nvrtc())->version_text() : "none";
-  if (ArgClass fast = FastArgClass(program_); !spec.general_only && plan_.MayEverSatisfy(fast))
-    AddVariant(std::move(fast), parts);
-  AddVariant(GeneralArgClass(program_), parts);
-  return absl::OkStatus();
+  if (const ArgClass fast = FastArgClass(program()); !spec.general_only && plan_.MayEverSatisfy(fast)) {
+    for (const Schedule& schedule : schedules_.fast) TILERT_RETURN_IF_ERROR(AddVariant(schedule, fast, parts));
+  }
+  return AddVariant(schedules_.general, GeneralArgClass(program()), parts);
 }
 
-void Kernel::AddVariant(ArgClass arg_class, CacheKeyParts& parts) {
+absl::Status Kernel::AddVariant(const Schedule& schedule, ArgClass arg_class, CacheKeyParts& parts) {
+  // All variants of a kernel are called with the same arguments and workspaces.
+  TILERT_ASSIGN_OR_RETURN(const ArgPlan plan, ArgPlan::Make(schedule.program, plan_.fixed_dims()));
+  if (!plan.AsksTheSame(plan_)) {
+    runtime_->Log(LogLevel::kInfo, __FILE__, __LINE__,
+                  Cat("'", program().name, "': variant ", schedule.name, " wants other arguments than the defaults and is left out"));
+    return absl::OkStatus();
+  }
   const int nvrtc_version = runtime_->nvrtc().ok() ? (*runtime_->nvrtc())->version() : 0;
-  parts.flags = CompileFlags(OptionsFor(program_, arg_class, runtime_->target(), nvrtc_version));
+  parts.constants = schedule.constants;
+  parts.flags = CompileFlags(OptionsFor(schedule.program, arg_class, runtime_->target(), nvrtc_version));
   parts.arg_class = arg_class;
   auto variant = std::make_unique<Variant>();
+  variant->schedule = &schedule;
   variant->arg_class = std::move(arg_class);
   variant->guard = plan_.MakeGuard(variant->arg_class);
   variant->key = CacheKeyText(parts);
   variants_.push_back(std::move(variant));
+  return absl::OkStatus();
 }
 
 bool Kernel::is_prepared() const {

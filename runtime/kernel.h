@@ -14,10 +14,12 @@
 #include "absl/status/statusor.h"
 #include "runtime/arg_plan.h"
 #include "runtime/cache_key.h"
+#include "runtime/dim_memo.h"
 #include "runtime/kernel_spec.h"
 #include "runtime/opened_bundle.h"
 #include "runtime/ready_code.h"
 #include "runtime/runtime.h"
+#include "runtime/schedules.h"
 
 namespace tilert {
 
@@ -47,14 +49,20 @@ class Kernel {
   // is capturing: then FailedPrecondition, and the capture stays valid. On a CPU runtime runs to completion.
   absl::Status Launch(const LaunchRequest& request);
 
-  const Program& program() const { return program_; }  // specialised
+  // What a launch with these arguments runs, as far as is known before it: code that cannot be compiled is not chosen once Prepare
+  // has returned, and a tensor that TMA cannot read is only found out by the launch.
+  absl::StatusOr<KernelChoice> Choice(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
+
+  const Program& program() const { return schedules_.general.program; }  // specialised
   const Runtime& runtime() const { return *runtime_; }
   PrepareStats prepare_stats() const;
 
  private:
-  // One way to compile the program. The first whose class the arguments satisfy, and whose tensor maps can describe them, is
-  // launched; the last is the general one, which takes any arguments.
+  // One way to compile the program. All but the last are fast ones of one class, a variant a schedule: of those that serve the dims,
+  // the cheapest is launched if the arguments satisfy the class and its tensor maps can describe them. The last is the general
+  // variant, which takes any arguments.
   struct Variant {
+    const Schedule* schedule;
     ArgClass arg_class;
     ClassGuard guard;  // of arg_class
     std::string key;
@@ -64,10 +72,12 @@ class Kernel {
     bool is_settled() const { return ready.load() != nullptr || is_refused.load(); }
   };
 
-  Kernel(std::shared_ptr<Runtime> runtime, Program program, std::vector<int64_t> fixed_dims)
-      : runtime_(std::move(runtime)), program_(std::move(program)), fixed_dims_(std::move(fixed_dims)) {}
+  Kernel(std::shared_ptr<Runtime> runtime, std::shared_ptr<const OpenedBundle> bundle, Schedules schedules)
+      : runtime_(std::move(runtime)), bundle_(std::move(bundle)), schedules_(std::move(schedules)) {}
+  static absl::StatusOr<std::shared_ptr<Kernel>> Make(std::shared_ptr<Runtime> runtime, std::shared_ptr<const OpenedBundle> bundle,
+                                                      Program program, const KernelSpec& spec);
   absl::Status Init(const Program& original, const KernelSpec& spec);
-  void AddVariant(ArgClass arg_class, CacheKeyParts& parts);
+  absl::Status AddVariant(const Schedule& schedule, ArgClass arg_class, CacheKeyParts& parts);
 
   // kernel_prepare.cc
   std::vector<absl::StatusOr<CacheEntry>> Obtain(const std::vector<Variant*>& variants, PrepareMode mode);
@@ -78,18 +88,20 @@ class Kernel {
   absl::Status Load(Variant& variant, const absl::StatusOr<CacheEntry>& entry, PrepareMode mode);
 
   // kernel_launch.cc
+  size_t Pick(const LaunchValues& values) const;
+  size_t PickFast(absl::Span<const int64_t> dims) const;
   absl::StatusOr<const ReadyCode*> Choose(const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream);
   absl::Status PrepareForLaunch(cuda::Stream stream);
   absl::Status Enqueue(const LaunchRequest& request, LaunchValues& values);
 
   const std::shared_ptr<Runtime> runtime_;
-  std::shared_ptr<const OpenedBundle> bundle_;  // what prebuilt code points into
-  const Program program_;
-  const std::vector<int64_t> fixed_dims_;
+  const std::shared_ptr<const OpenedBundle> bundle_;  // what prebuilt code points into; may be null
+  const Schedules schedules_;
   Sha256Digest digest_{};  // of the program before specialisation
-  std::map<std::string, int64_t> constants_, dims_;
+  std::map<std::string, int64_t> dims_;
   ArgPlan plan_;
   std::vector<std::unique_ptr<Variant>> variants_;
+  mutable DimMemo picked_;  // dims → index into variants_
   std::mutex async_mutex_;
   std::condition_variable async_done_;
   bool async_pending_ = false;  // guarded by async_mutex_

@@ -13,6 +13,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// " 128x256"; nothing for a program's defaults.
+std::string NameOf(const Schedule& schedule) { return schedule.name.empty() ? "" : " " + schedule.name; }
+
 double MillisecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
@@ -50,7 +53,7 @@ const PrebuiltCubin* Kernel::FindPrebuilt(const Variant& variant) const {
   if (bundle_ == nullptr || !runtime_->options().allow_prebuilt_cubins) return nullptr;
   for (const PrebuiltCubin& cubin : bundle_->bundle().cubins) {
     const ArgClass arg_class = {cubin.alignment, cubin.index32, cubin.dim_divisor};
-    if (cubin.program_digest == digest_ && cubin.constants == constants_ && cubin.dims == dims_ &&
+    if (cubin.program_digest == digest_ && cubin.constants == variant.schedule->constants && cubin.dims == dims_ &&
         arg_class == variant.arg_class && cubin.target == runtime_->target().arch && cubin.launch_abi == kLaunchAbi &&
         CodeMatchesHash(cubin)) {
       return &cubin;
@@ -61,14 +64,15 @@ const PrebuiltCubin* Kernel::FindPrebuilt(const Variant& variant) const {
 
 absl::StatusOr<CacheEntry> Kernel::Build(const Variant& variant, PrepareStats& stats) const {
   const auto start = Clock::now();
+  const Program& program = variant.schedule->program;
   if (!runtime_->nvrtc().ok()) return runtime_->nvrtc().status();
-  TILERT_ASSIGN_OR_RETURN(const Lowered lowered, Lower(program_, variant.arg_class, runtime_->target()));
-  TILERT_ASSIGN_OR_RETURN(const LaunchRecord record, MakeLaunchRecord(program_, lowered));
+  TILERT_ASSIGN_OR_RETURN(const Lowered lowered, Lower(program, variant.arg_class, runtime_->target()));
+  TILERT_ASSIGN_OR_RETURN(const LaunchRecord record, MakeLaunchRecord(program, lowered));
   stats.lower_ms = MillisecondsSince(start);
   const Nvrtc& nvrtc = **runtime_->nvrtc();
-  CompileOptions options = OptionsFor(program_, variant.arg_class, runtime_->target(), nvrtc.version());
+  CompileOptions options = OptionsFor(program, variant.arg_class, runtime_->target(), nvrtc.version());
   options.deadline = runtime_->options().compile_deadline;
-  TILERT_ASSIGN_OR_RETURN(CompiledCode code, CompileLowered(nvrtc, program_, lowered, options));
+  TILERT_ASSIGN_OR_RETURN(CompiledCode code, CompileLowered(nvrtc, program, lowered, options));
   stats.compile_ms = code.compile_ms;
   for (const std::string& line : code.codegen_warnings) runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__, line);
   return CacheEntry{Sha256Of(lowered.source), EncodeLaunchRecord(record), std::move(code.code)};
@@ -76,7 +80,7 @@ absl::StatusOr<CacheEntry> Kernel::Build(const Variant& variant, PrepareStats& s
 
 std::optional<CacheEntry> Kernel::FindCompiled(const Variant& variant, PrepareStats& stats) const {
   if (const PrebuiltCubin* cubin = FindPrebuilt(variant)) {
-    absl::StatusOr<LaunchRecord> record = RecordOf(program_, *cubin);
+    absl::StatusOr<LaunchRecord> record = RecordOf(variant.schedule->program, *cubin);
     if (record.ok()) return CacheEntry{{}, EncodeLaunchRecord(*record), std::string(cubin->code)};
     runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__, std::string(record.status().message()));
   }
@@ -110,7 +114,7 @@ std::vector<absl::StatusOr<CacheEntry>> Kernel::Obtain(const std::vector<Variant
     if (std::optional<CacheEntry> entry = FindCompiled(*variants[i], stats[i])) {
       entries[i] = *std::move(entry);
     } else if (mode == PrepareMode::kCachedOnly) {
-      entries[i] = absl::NotFoundError(Cat("'", program_.name, "' is not in the cache and may not be compiled now"));
+      entries[i] = absl::NotFoundError(Cat("'", program().name, "' is not in the cache and may not be compiled now"));
     } else {
       builds.push_back([&, i] {
         try {
@@ -158,12 +162,12 @@ absl::Status Kernel::Prepare(PrepareMode mode) {
   const auto start = Clock::now();
   for (size_t i = 0; i < missing.size(); ++i) {
     const absl::Status loaded = Load(*missing[i], entries[i], mode);
-    // Not compiled, or code that this driver does not take: the general variant, which is the last, does this one's work.
+    // Not compiled, or code that this driver does not take: other variants, at last the general one, do this one's work.
     const bool is_final = !entries[i].ok() || absl::IsUnimplemented(loaded);
     if (mode == PrepareMode::kBlocking && !loaded.ok() && is_final && i + 1 < missing.size() && entries.back().ok()) {
       missing[i]->is_refused.store(true);
       runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__,
-                    Cat("'", program_.name, "' runs without its fast variant: ", loaded.ToString()));
+                    Cat("'", program().name, "' runs without its fast variant", NameOf(*missing[i]->schedule), ": ", loaded.ToString()));
       continue;
     }
     TILERT_RETURN_IF_ERROR(loaded);
@@ -185,7 +189,7 @@ absl::Status Kernel::PrepareAsync() {
     if (status.ok()) status = Prepare();
     (void)runtime_->driver().CtxSetCurrent(before);
     if (!status.ok())
-      runtime_->Log(LogLevel::kError, __FILE__, __LINE__, Cat("preparing '", program_.name, "': ", status.ToString()));
+      runtime_->Log(LogLevel::kError, __FILE__, __LINE__, Cat("preparing '", program().name, "': ", status.ToString()));
     const std::lock_guard<std::mutex> done(async_mutex_);
     async_pending_ = false;
     async_done_.notify_all();

@@ -13,9 +13,9 @@ namespace tilert {
 
 struct KernelSpec {
   std::string entry;
-  std::map<std::string, int64_t> constants;  // missing ones: the bundle's variants or the first candidate
+  std::map<std::string, int64_t> constants;  // missing ones: by the bundle's variants (runtime/schedules.h)
   std::map<std::string, int64_t> dims;       // dims to fix; the rest stay dynamic
-  bool general_only = false;                 // no fast variant: half the compile time, slower code
+  bool general_only = false;                 // no fast variants: the least compile time, slower code
 };
 
 enum class PrepareMode {
@@ -35,6 +35,14 @@ struct LaunchRequest {
   absl::Span<const ScalarArg> scalars;
   void* workspace = nullptr;  // kWorkspaceAlignment-aligned device memory
   uint64_t workspace_bytes = 0;
+};
+
+// What a launch runs.
+struct KernelChoice {
+  std::string schedule;   // of the bundle's variant; empty: the program's defaults
+  std::map<std::string, int64_t> constants;
+  bool is_general = false;  // the code for any arguments
+  double cycles = 0;        // as the model of costs expects
 };
 
 // Where the time of the last Prepare went.

@@ -1,0 +1,256 @@
+#include "runtime/cost_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "ir/stmt.h"
+
+namespace tilert {
+namespace {
+
+constexpr int kTypicalSms = 132;
+constexpr double kL2BytesPerCycle = 60, kLanes = 128, kMemoryBytesPerCycle = 2500, kSmsForMemory = 0.75;
+constexpr double kTileCycles = 2300, kTurnCycles = 400, kLaunchCycles = 4000, kNotHidden = 1.0 / 16;
+constexpr double kMmaSyncRate = 1024, kUnevenPanels = 1.1;
+constexpr int64_t kWarpgroupThreads = 128, kManyAccumulators = 48;  // as the plan of roles
+
+double Product(const std::vector<DimExpr>& factors, const DimValues& values) {
+  double product = 1;
+  for (const DimExpr& factor : factors) product *= static_cast<double>(std::max<int64_t>(factor.Eval(values), 0));
+  return product;
+}
+
+}  // namespace
+
+// Walks a program and adds up its statements.
+class CostModelBuilder {
+ public:
+  CostModelBuilder(const Program& program, const Target& target) : program_(program), target_(target) {}
+
+  CostModel::LaunchCost Add(const Launch& launch) {
+    cost_ = {};
+    places_.clear();
+    for (size_t i = 0; i < launch.grid.size(); ++i) {
+      cost_.grid.push_back(Compile(launch.grid[i]).value_or(DimExpr()));
+      if (i < launch.block_vars.size()) SetMiddle(launch.block_vars[i], Int(0), launch.grid[i]);
+    }
+    accumulators_ = 0;
+    threads_ = 0;
+    program_.exprs.AsInt(launch.threads, &threads_);
+    Walk(launch.body, {});
+    const bool takes_turns = target_.family == Family::kHopper && threads_ == kWarpgroupThreads &&
+                             accumulators_ >= kManyAccumulators * kWarpgroupThreads;
+    cost_.tile_cycles = takes_turns ? kTurnCycles : kTileCycles;
+    return std::move(cost_);
+  }
+
+  std::vector<DimExpr> Shape(const Buffer& buffer) {
+    std::vector<DimExpr> shape;
+    for (const Expr extent : buffer.shape) {
+      if (std::optional<DimExpr> compiled = Compile(extent)) shape.push_back(*std::move(compiled));
+    }
+    return shape;
+  }
+
+ private:
+  using Times = std::vector<Expr>;
+  struct Extents {
+    std::vector<int64_t> sizes;  // 1 where it is not a number
+    Times dynamic;               // those
+    int64_t product() const {
+      int64_t result = 1;
+      for (const int64_t size : sizes) result *= size;
+      return result;
+    }
+    // Counted from the last.
+    int64_t back(size_t i) const { return i < sizes.size() ? sizes[sizes.size() - 1 - i] : 1; }
+  };
+
+  Expr Int(int64_t value) { return program_.exprs.Int(value); }
+  Expr Make(ExprOp op, Expr a, Expr b) { return Fold(program_.exprs, program_.exprs.Binary(op, a, b)); }
+
+  // `e` over dims alone, variables being replaced by what is known of them; none if that does not do.
+  Expr OverDims(Expr e) {
+    ExprArena& arena = program_.exprs;
+    const Expr result = Fold(arena, Rewrite(arena, e, arena, [&](Expr, const ExprNode& node) -> Expr {
+      if (node.op == ExprOp::kVar) {
+        const auto it = known_.find(static_cast<VarId>(node.i));
+        return it == known_.end() ? Expr{} : it->second;
+      }
+      if (node.op != ExprOp::kScalar) return {};
+      const uint32_t dim = program_.scalars[static_cast<size_t>(node.i)].dim;
+      return dim == kNoId ? Expr{} : arena.Leaf(ExprOp::kDim, dim, DType::kIndex);
+    }));
+    bool is_known = true;
+    ForEachNode(arena, result, [&](Expr, const ExprNode& node) {
+      is_known &= node.op != ExprOp::kVar && node.op != ExprOp::kScalar && node.op != ExprOp::kLoad && !IsFloat(node.dtype);
+    });
+    return is_known ? result : Expr{};
+  }
+  std::optional<DimExpr> Compile(Expr e) {
+    const Expr known = OverDims(e);
+    if (!known) return std::nullopt;
+    absl::StatusOr<DimExpr> compiled = DimExpr::Compile(program_, known);
+    if (!compiled.ok()) return std::nullopt;
+    return *std::move(compiled);
+  }
+  // A variable of a range counts as its middle.
+  void SetMiddle(VarId var, Expr begin, Expr end) {
+    const Expr from = OverDims(begin), to = OverDims(end);
+    if (from && to) known_[var] = Make(ExprOp::kFloorDiv, Make(ExprOp::kAdd, from, to), Int(2));
+  }
+
+  Extents ExtentsOf(const std::vector<Expr>& exprs) {
+    Extents extents;
+    for (const Expr e : exprs) {
+      int64_t size = 1;
+      const Expr known = OverDims(e);
+      if (known && !program_.exprs.AsInt(known, &size)) extents.dynamic.push_back(known);
+      extents.sizes.push_back(size);
+    }
+    return extents;
+  }
+
+  // The entry for what happens `times` and, besides, as often as `more` says.
+  CostModel::Work& At(Times times, const Times& more = {}) {
+    times.insert(times.end(), more.begin(), more.end());
+    const auto [it, is_new] = places_.emplace(times, cost_.work.size());
+    if (!is_new) return cost_.work[it->second];
+    CostModel::Work work;
+    for (const Expr e : times) {
+      if (std::optional<DimExpr> compiled = Compile(e)) work.times.push_back(*std::move(compiled));
+    }
+    return cost_.work.emplace_back(std::move(work));
+  }
+
+  void AddElements(const Region& region, const Times& times) {
+    const Extents extents = ExtentsOf(region.extent);
+    At(times, extents.dynamic).elements += static_cast<double>(extents.product());
+  }
+  void AddCopy(const Copy& copy, const Times& times) {
+    const Buffer& src = program_.buffers[copy.src.buffer];
+    if (src.scope != Scope::kGlobal) return AddElements(copy.src, times);
+    const Extents extents = ExtentsOf(copy.src.extent);
+    At(times, extents.dynamic).bytes += static_cast<double>(extents.product()) * DTypeBytes(src.dtype);
+  }
+  void AddGemm(const Gemm& gemm, const Times& times);
+  double WgmmaCycles(const Gemm& gemm, int64_t m, int64_t n, int64_t k) const;
+  void AddLoop(const For& loop, Times times);
+  void Walk(const Block& block, const Times& times);
+  void Visit(const Stmt& stmt, const Times& times);
+
+  Program program_;
+  const Target& target_;
+  CostModel::LaunchCost cost_;
+  std::map<VarId, Expr> known_;
+  struct ById {
+    bool operator()(const Times& a, const Times& b) const {
+      return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](Expr x, Expr y) { return x.id < y.id; });
+    }
+  };
+  std::map<Times, size_t, ById> places_;  // index into cost_.work
+  int64_t threads_ = 0, accumulators_ = 0;  // accumulators: 32-bit words of all fragments
+};
+
+double CostModelBuilder::WgmmaCycles(const Gemm& gemm, int64_t m, int64_t n, int64_t k) const {
+  // The lowering turns a product with few rows around: Cᵀ = Bᵀ · Aᵀ.
+  const bool is_turned = m % 64 != 0;
+  const int64_t rows = is_turned ? n : m, columns = is_turned ? m : n;
+  const Buffer& left = program_.buffers[is_turned ? gemm.b.buffer : gemm.a.buffer];
+  const bool along_columns = is_turned ? gemm.transpose_a : !gemm.transpose_b;  // the right operand's storage
+  const double left_cycles = left.scope == Scope::kFragment ? 0 : 16;
+  const auto width = static_cast<double>(columns);
+  const double steps = std::ceil(static_cast<double>(rows) / 64) * static_cast<double>(k * DTypeBytes(left.dtype)) / 32;
+  return steps * std::max(width / 2, left_cycles + width / 4) * (along_columns && columns % 64 != 0 ? kUnevenPanels : 1);
+}
+
+void CostModelBuilder::AddGemm(const Gemm& gemm, const Times& times) {
+  const Extents c = ExtentsOf(gemm.c.extent), a = ExtentsOf(gemm.a.extent);
+  const int64_t m = c.back(1), n = c.back(0), k = a.back(gemm.transpose_a ? 1 : 0);
+  const DType type = program_.buffers[gemm.a.buffer].dtype;
+  const double products = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  double cycles = products * DTypeBytes(type) / 2 / kMmaSyncRate;
+  if (type == DType::kFloat64) cycles = products / kLanes;
+  if (type != DType::kFloat64 && target_.family == Family::kHopper && (m % 64 == 0 || n % 64 == 0)) cycles = WgmmaCycles(gemm, m, n, k);
+  At(times, c.dynamic).tensor_cycles += cycles;
+}
+
+void CostModelBuilder::AddLoop(const For& loop, Times times) {
+  const Expr begin = OverDims(loop.begin), end = OverDims(loop.end), step = OverDims(loop.step);
+  if (begin && end && step) {
+    const Expr span = Make(ExprOp::kSub, Make(ExprOp::kAdd, Make(ExprOp::kSub, end, begin), step), Int(1));
+    times.push_back(Make(ExprOp::kFloorDiv, span, step));
+  }
+  SetMiddle(loop.var, loop.begin, loop.end);
+  Walk(loop.body, times);
+}
+
+void CostModelBuilder::Walk(const Block& block, const Times& times) {
+  for (const Stmt& stmt : block) Visit(stmt, times);
+}
+
+void CostModelBuilder::Visit(const Stmt& stmt, const Times& times) {
+  std::visit(Overloaded{
+                 [&](const Alloc& alloc) {
+                   const Buffer& buffer = program_.buffers[alloc.buffer];
+                   if (buffer.scope == Scope::kFragment)
+                     accumulators_ += ExtentsOf(buffer.shape).product() * DTypeBytes(buffer.dtype) / 4;
+                 },
+                 [&](const Copy& copy) { AddCopy(copy, times); },
+                 [&](const Gemm& gemm) { AddGemm(gemm, times); },
+                 [&](const Fill& fill) { AddElements(fill.dst, times); },
+                 [&](const Reduce& reduce) { AddElements(reduce.src, times); },
+                 [&](const Scan& scan) { AddElements(scan.src, times); },
+                 [&](const AtomicTile& atomic) { AddElements(atomic.src, times); },
+                 [&](const Parallel& loop) {
+                   const Extents extents = ExtentsOf(loop.extents);
+                   At(times, extents.dynamic).elements += static_cast<double>(extents.product()) * static_cast<double>(loop.body.size());
+                 },
+                 [&](const For& loop) { AddLoop(loop, times); },
+                 [&](const Let& let) {
+                   if (const Expr value = OverDims(let.value)) known_[let.var] = value;
+                 },
+                 [&](const ThreadRegion& region) {
+                   At(times).elements += static_cast<double>(threads_ * static_cast<int64_t>(region.body.size()));
+                   Walk(region.body, times);
+                 },
+                 [&](const auto&) {
+                   for (const Block* child : ChildBlocks(stmt)) Walk(*child, times);
+                 },
+             },
+             stmt.op);
+}
+
+CostModel::CostModel(const Program& program, const Target& target) : sms_(target.sm_count > 0 ? target.sm_count : kTypicalSms) {
+  CostModelBuilder builder(program, target);
+  for (const Launch& launch : program.launches) launches_.push_back(builder.Add(launch));
+  for (const Param& param : program.params) {
+    if (param.kind != Param::Kind::kTensor) continue;
+    const Buffer& buffer = program.buffers[param.index];
+    tensors_.push_back({builder.Shape(buffer), static_cast<double>(DTypeBytes(buffer.dtype))});
+  }
+}
+
+double CostModel::Cycles(absl::Span<const int64_t> dims) const {
+  const DimValues values{dims, {}};
+  double on_chip = 0, most_blocks = 1;
+  for (const LaunchCost& launch : launches_) {
+    const double blocks = Product(launch.grid, values);
+    double tensor = 0, bytes = 0, elements = 0;
+    for (const Work& work : launch.work) {
+      const double times = Product(work.times, values);
+      tensor += times * work.tensor_cycles, bytes += times * work.bytes, elements += times * work.elements;
+    }
+    const double block = std::max({tensor, bytes / kL2BytesPerCycle, elements / kLanes}) + launch.tile_cycles;
+    on_chip += std::ceil(blocks / sms_) * block;
+    most_blocks = std::max(most_blocks, blocks);
+  }
+  double memory = 0;
+  for (const TensorBytes& tensor : tensors_) memory += Product(tensor.shape, values) * tensor.element_bytes;
+  memory *= std::max(1.0, kSmsForMemory * sms_ / std::min(most_blocks, sms_)) / kMemoryBytesPerCycle;
+  return std::max(on_chip, memory) + kNotHidden * std::min(on_chip, memory) + kLaunchCycles * static_cast<double>(launches_.size());
+}
+
+}  // namespace tilert

@@ -1,0 +1,126 @@
+#include "runtime/schedules.h"
+
+#include <algorithm>
+
+#include "ir/bind_args.h"
+#include "ir/specialize.h"
+#include "ir/status_util.h"
+
+namespace tilert {
+namespace {
+
+using Values = std::map<std::string, int64_t>;
+
+bool Holds(const DimGuard& guard, int64_t value) {
+  return value >= guard.min && value <= guard.max && (guard.divisor <= 1 || value % guard.divisor == 0);
+}
+
+// Whether guards hold for the fixed dims; a dim that is not fixed counts as `dynamic`.
+bool HoldAll(const std::vector<DimGuard>& guards, const Program& program, const Values& dims, bool dynamic) {
+  return std::all_of(guards.begin(), guards.end(), [&](const DimGuard& guard) {
+    if (guard.dim >= program.dims.size()) return false;
+    const auto it = dims.find(program.dims[guard.dim].name);
+    return it == dims.end() ? dynamic : Holds(guard, it->second);
+  });
+}
+
+bool Agree(const Values& a, const Values& b) {
+  return std::all_of(a.begin(), a.end(), [&](const auto& entry) {
+    const auto it = b.find(entry.first);
+    return it == b.end() || it->second == entry.second;
+  });
+}
+
+// A variant for an architecture relies on the lowering family that is the architecture's own.
+bool IsFor(const std::string& variant_target, const Target& target) {
+  if (variant_target.empty()) return true;
+  const absl::StatusOr<Target> meant = FindTarget(variant_target);
+  return meant.ok() && variant_target == target.arch && meant->family == target.family;
+}
+
+std::vector<const Variant*> Fitting(const Bundle& bundle, const Program& program, const ScheduleRequest& request) {
+  std::vector<const Variant*> fitting;
+  for (const Variant& variant : bundle.variants) {
+    if (variant.program < bundle.programs.size() && bundle.programs[variant.program].name == program.name &&
+        IsFor(variant.target, *request.target) && HoldAll(variant.guards, program, request.dims, true) &&
+        Agree(variant.constants, request.constants)) {
+      fitting.push_back(&variant);
+    }
+  }
+  return fitting;
+}
+
+// The fastest that was measured on this GPU for the fixed dims.
+const Variant* Tuned(const Bundle& bundle, const Program& program, const ScheduleRequest& request,
+                     const std::vector<const Variant*>& fitting) {
+  const TuningRecord* best = nullptr;
+  for (const TuningRecord& record : bundle.tuning) {
+    if (record.sku != request.sku || record.variant >= bundle.variants.size()) continue;
+    const Variant* const variant = &bundle.variants[record.variant];
+    if (std::find(fitting.begin(), fitting.end(), variant) == fitting.end()) continue;
+    if (!HoldAll(variant->guards, program, request.dims, false) || !HoldAll(record.bucket, program, request.dims, false)) continue;
+    if (best == nullptr || record.microseconds < best->microseconds) best = &record;
+  }
+  return best == nullptr ? nullptr : &bundle.variants[best->variant];
+}
+
+// `variant` null: the defaults.
+absl::StatusOr<Schedule> Make(const VerifiedProgram& program, const ScheduleRequest& request, const Variant* variant) {
+  Values constants = request.constants;
+  if (variant != nullptr) constants.insert(variant->constants.begin(), variant->constants.end());
+  TILERT_ASSIGN_OR_RETURN(Program specialised, Specialize(*program, constants, request.dims));
+  Values chosen;
+  for (const Constant& constant : specialised.constants) {
+    if (!constant.candidates.empty()) chosen[constant.name] = constant.candidates[0];
+  }
+  CostModel cost(specialised, *request.target);
+  Schedule schedule{"", std::move(chosen), std::move(specialised), {}, false, std::move(cost)};
+  if (variant != nullptr) schedule.name = variant->name, schedule.guards = variant->guards;
+  return schedule;
+}
+
+// With all dims fixed there is one best schedule.
+void KeepCheapest(const Program& program, const Values& dims, std::vector<Schedule>& schedules) {
+  std::vector<int64_t> values;
+  for (const Dim& dim : program.dims) {
+    const auto it = dims.find(dim.name);
+    if (it == dims.end()) return;
+    values.push_back(it->second);
+  }
+  const int best = CheapestSchedule(schedules.size(), values, [&](size_t i) { return &schedules[i]; });
+  if (best > 0) std::swap(schedules[0], schedules[static_cast<size_t>(best)]);
+  schedules.erase(schedules.begin() + 1, schedules.end());
+}
+
+}  // namespace
+
+bool Schedule::Serves(absl::Span<const int64_t> dims) const {
+  return std::all_of(guards.begin(), guards.end(), [&](const DimGuard& guard) { return Holds(guard, dims[guard.dim]); });
+}
+
+absl::StatusOr<Schedules> FindSchedules(const Bundle* bundle, const VerifiedProgram& program, const ScheduleRequest& request) {
+  std::vector<const Variant*> fitting;
+  const Variant* tuned = nullptr;
+  if (bundle != nullptr) {
+    fitting = Fitting(*bundle, *program, request);
+    tuned = Tuned(*bundle, *program, request, fitting);
+  }
+  if (tuned != nullptr) fitting = {tuned};
+  TILERT_ASSIGN_OR_RETURN(Schedule general, Make(program, request, tuned));
+  Schedules result{{}, std::move(general)};
+  for (const Variant* const variant : fitting) {
+    TILERT_ASSIGN_OR_RETURN(Schedule schedule, Make(program, request, variant));
+    result.fast.push_back(std::move(schedule));
+  }
+  const bool all_covered = std::any_of(fitting.begin(), fitting.end(), [&](const Variant* variant) {
+    return HoldAll(variant->guards, *program, request.dims, false);
+  });
+  if (!all_covered) {
+    result.fast.push_back(result.general);
+    result.fast.back().is_fallback = true;
+  }
+  KeepCheapest(*program, request.dims, result.fast);
+  return result;
+}
+
+}  // namespace tilert
