@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<double>> TimeOnDevice(const Args& args, const ChosenP
   RuntimeOptions options;
   options.family = args.Get("--family", "auto");
   TILERT_ASSIGN_OR_RETURN(const auto device, Device::Open(std::move(options)));
-  TILERT_ASSIGN_OR_RETURN(const auto run, DeviceCall::Make(*device, *chosen.program, chosen.constants, call));
+  TILERT_ASSIGN_OR_RETURN(const auto run, DeviceCall::Make(*device, chosen, call));
   TILERT_ASSIGN_OR_RETURN(const auto timer, GpuTimer::Make(device->driver()));
   for (int i = 0; i < 3; ++i) TILERT_RETURN_IF_ERROR(run->Launch());
   std::vector<double> microseconds;
@@ -47,6 +47,8 @@ absl::StatusOr<std::vector<double>> TimeOnDevice(const Args& args, const ChosenP
     TILERT_ASSIGN_OR_RETURN(const double time, timer->EndMicroseconds());
     microseconds.push_back(time);
   }
+  TILERT_ASSIGN_OR_RETURN(const std::string choice, run->ChoiceText());
+  std::printf("%s: %s\n", chosen.program->name.c_str(), choice.c_str());
   const PrepareStats stats = run->kernel().prepare_stats();
   std::printf("%s: prepared with %d compiles (lowering %.1f ms, NVRTC %.1f ms) and %d cache hits\n",
               device->runtime()->device().name.c_str(), stats.compiles, stats.lower_ms, stats.compile_ms, stats.cache_hits);
@@ -82,6 +84,7 @@ absl::Status Run(const Args& args) {
 constexpr Option kOptions[] = {
     kEntryOption,
     kSetOption,
+    kVariantOption,
     kInOption,
     kScalarOption,
     kRandomOption,

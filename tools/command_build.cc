@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "ir/flat_writer.h"
-#include "ir/specialize.h"
 #include "ir/status_util.h"
 #include "runtime/compile_lowered.h"
 #include "runtime/launch_record.h"
 #include "runtime/nvrtc.h"
+#include "runtime/schedules.h"
 #include "tools/command.h"
 #include "tools/file.h"
 #include "tools/input.h"
@@ -49,10 +49,11 @@ std::vector<CubinKernel> CubinKernels(const Lowered& lowered) {
   return kernels;
 }
 
-// One program for one target and class of arguments.
+// One schedule of a program for one target and class of arguments.
 struct Job {
   const Program* program;
   const Target* target;
+  Schedule schedule;
   bool general;
 };
 
@@ -61,9 +62,8 @@ struct Built {
   std::string code;
 };
 
-absl::StatusOr<Built> BuildOne(const Nvrtc& nvrtc, const Job& job, const std::map<std::string, int64_t>& constants,
-                               const std::map<std::string, int64_t>& dims) {
-  TILERT_ASSIGN_OR_RETURN(const Program specialised, Specialize(*job.program, constants, dims));
+absl::StatusOr<Built> BuildOne(const Nvrtc& nvrtc, const Job& job, const std::map<std::string, int64_t>& dims) {
+  const Program& specialised = job.schedule.program;
   const ArgClass arg_class = job.general ? GeneralArgClass(specialised) : FastArgClass(specialised);
   TILERT_ASSIGN_OR_RETURN(const Lowered lowered, Lower(specialised, arg_class, *job.target));
   const CompileOptions options = OptionsFor(specialised, arg_class, *job.target, nvrtc.version());
@@ -71,7 +71,7 @@ absl::StatusOr<Built> BuildOne(const Nvrtc& nvrtc, const Job& job, const std::ma
   Built built;
   PrebuiltCubin& cubin = built.cubin;
   cubin.program_digest = ProgramDigest(*job.program);
-  for (const Constant& constant : specialised.constants) cubin.constants[constant.name] = constant.candidates[0];
+  cubin.constants = job.schedule.constants;
   cubin.dims = dims;
   cubin.alignment = arg_class.alignment;
   cubin.dim_divisor = arg_class.dim_divisor;
@@ -127,9 +127,11 @@ absl::Status Run(const Args& args) {
   std::vector<Job> jobs;
   for (const Program& program : bundle.programs) {
     if (!wanted.empty() && program.name != wanted) continue;
-    TILERT_RETURN_IF_ERROR(Verify(program).status());
+    TILERT_ASSIGN_OR_RETURN(const VerifiedProgram verified, Verify(program));
     for (const Target& target : targets) {
-      for (bool general : {false, true}) jobs.push_back({&program, &target, general});
+      TILERT_ASSIGN_OR_RETURN(Schedules schedules, FindSchedules(&bundle, verified, {&target, "", constants, dims}));
+      for (Schedule& schedule : schedules.fast) jobs.push_back({&program, &target, std::move(schedule), false});
+      jobs.push_back({&program, &target, std::move(schedules.general), true});
     }
   }
   std::vector<absl::StatusOr<Built>> results(jobs.size(), absl::CancelledError(""));
@@ -138,7 +140,7 @@ absl::Status Run(const Args& args) {
     std::mutex mutex;
     size_t done = 0;
     ForEachInParallel(jobs.size(), [&](size_t i) {
-      results[i] = BuildOne(*nvrtc, jobs[i], constants, dims);
+      results[i] = BuildOne(*nvrtc, jobs[i], dims);
       const std::lock_guard<std::mutex> lock(mutex);
       progress.Show(Cat(++done, " of ", jobs.size(), ": ", jobs[i].program->name, " for ", jobs[i].target->arch));
       return results[i].ok();
@@ -178,8 +180,8 @@ const Command kBuildCommand = {
     "build",
     "BUNDLE",
     "compile programs to cubins and store them in the bundle",
-    "Needs NVRTC (CUDA 12 or 13), no GPU. Each program is built twice: for aligned and for any arguments. Hosts use\n"
-    "prebuilt cubins only of bundles that they trust; all others compile at load time.",
+    "Needs NVRTC (CUDA 12 or 13), no GPU. Each program is built for any arguments, and for aligned ones with every variant of the\n"
+    "architecture. Hosts use prebuilt cubins only of bundles that they trust; all others compile at load time.",
     kOptions,
     "  tilert build std.tilert --arch sm_80,sm_90a -o std-cubins.tilert\n",
     1,

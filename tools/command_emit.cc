@@ -38,6 +38,7 @@ absl::Status Run(const Args& args) {
 constexpr Option kOptions[] = {
     kEntryOption,
     kSetOption,
+    kVariantOption,
     kDimOption,
     kArchOption,
     kFamilyOption,

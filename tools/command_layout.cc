@@ -61,6 +61,7 @@ absl::Status Run(const Args& args) {
 constexpr Option kOptions[] = {
     kEntryOption,
     kSetOption,
+    kVariantOption,
     kDimOption,
     kArchOption,
     kFamilyOption,

@@ -30,7 +30,9 @@ absl::Status RunOnDevice(const Args& args, const ChosenProgram& chosen, CallArgu
   options.family = args.Get("--family", "auto");
   if (args.Has("--no-cache")) options.cache_directory = "";
   TILERT_ASSIGN_OR_RETURN(const auto device, Device::Open(std::move(options)));
-  TILERT_ASSIGN_OR_RETURN(const auto run, DeviceCall::Make(*device, *chosen.program, chosen.constants, call));
+  TILERT_ASSIGN_OR_RETURN(const auto run, DeviceCall::Make(*device, chosen, call));
+  TILERT_ASSIGN_OR_RETURN(const std::string choice, run->ChoiceText());
+  std::printf("%s: %s\n", chosen.program->name.c_str(), choice.c_str());
   TILERT_RETURN_IF_ERROR(run->Launch());
   return run->Finish(call);
 }
@@ -111,6 +113,7 @@ absl::Status Run(const Args& args) {
 constexpr Option kOptions[] = {
     kEntryOption,
     kSetOption,
+    kVariantOption,
     kInOption,
     kScalarOption,
     {"--out", "NAME=FILE", "write an output: y.npy, or file.safetensors:tensor", true},

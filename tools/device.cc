@@ -43,11 +43,21 @@ DeviceMemory::~DeviceMemory() {
 absl::StatusOr<std::unique_ptr<DeviceCall>> DeviceCall::Make(Device& device, Program program,
                                                              const std::map<std::string, int64_t>& constants,
                                                              CallArguments& arguments) {
+  const KernelSpec spec{program.name, constants, {}};
+  return Make(device, Kernel::Create(device.runtime(), std::move(program), spec), arguments);
+}
+
+absl::StatusOr<std::unique_ptr<DeviceCall>> DeviceCall::Make(Device& device, const ChosenProgram& chosen,
+                                                             CallArguments& arguments) {
+  if (chosen.bundle == nullptr) return Make(device, *chosen.program, chosen.constants, arguments);
+  const KernelSpec spec{chosen.program->name, chosen.constants, {}};
+  return Make(device, Kernel::Create(device.runtime(), chosen.bundle, spec), arguments);
+}
+
+absl::StatusOr<std::unique_ptr<DeviceCall>> DeviceCall::Make(Device& device, absl::StatusOr<std::shared_ptr<Kernel>> kernel,
+                                                             CallArguments& arguments) {
   std::unique_ptr<DeviceCall> call(new DeviceCall(device));
-  KernelSpec spec;
-  spec.entry = program.name;
-  spec.constants = constants;
-  TILERT_ASSIGN_OR_RETURN(call->kernel_, Kernel::Create(device.runtime(), std::move(program), spec));
+  TILERT_ASSIGN_OR_RETURN(call->kernel_, std::move(kernel));
   TILERT_RETURN_IF_ERROR(call->kernel_->Prepare());
   for (Array& array : arguments.arrays) {
     TILERT_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device.driver(), array.bytes.size()));
@@ -63,6 +73,13 @@ absl::StatusOr<std::unique_ptr<DeviceCall>> DeviceCall::Make(Device& device, Pro
   call->request_.workspace = call->workspace_.data();
   call->request_.workspace_bytes = bytes;
   return call;
+}
+
+absl::StatusOr<std::string> DeviceCall::ChoiceText() const {
+  TILERT_ASSIGN_OR_RETURN(const KernelChoice choice, kernel_->Choice(request_.tensors, request_.scalars));
+  std::string text = choice.schedule.empty() ? "defaults" : Cat("variant ", choice.schedule);
+  for (const auto& [constant, value] : choice.constants) text += Cat(" ", constant, "=", value);
+  return choice.is_general ? text + ", code for any arguments" : text;
 }
 
 absl::Status DeviceCall::Launch(cuda::Stream stream) {

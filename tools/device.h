@@ -8,6 +8,7 @@
 #include "runtime/kernel.h"
 #include "runtime/runtime.h"
 #include "tools/arguments.h"
+#include "tools/input.h"
 
 namespace tilert::tool {
 
@@ -52,14 +53,20 @@ class DeviceCall {
   static absl::StatusOr<std::unique_ptr<DeviceCall>> Make(Device& device, Program program,
                                                           const std::map<std::string, int64_t>& constants,
                                                           CallArguments& arguments);
+  // With the variants of the bundle that the program is from.
+  static absl::StatusOr<std::unique_ptr<DeviceCall>> Make(Device& device, const ChosenProgram& chosen, CallArguments& arguments);
   // Queues the launches on `stream`.
   absl::Status Launch(cuda::Stream stream = nullptr);
   // Waits, and copies every array back.
   absl::Status Finish(CallArguments& arguments);
   const Kernel& kernel() const { return *kernel_; }
+  // What Launch runs, in words: "variant 128x256: block_M=128, …".
+  absl::StatusOr<std::string> ChoiceText() const;
 
  private:
   explicit DeviceCall(Device& device) : device_(device) {}
+  static absl::StatusOr<std::unique_ptr<DeviceCall>> Make(Device& device, absl::StatusOr<std::shared_ptr<Kernel>> kernel,
+                                                          CallArguments& arguments);
   Device& device_;
   std::shared_ptr<Kernel> kernel_;
   std::vector<DeviceMemory> memory_;

@@ -25,17 +25,35 @@ std::string NamesOf(const Range& range) {
   return text.empty() ? "nothing" : text;
 }
 
-absl::StatusOr<Program> FromBundle(const std::string& path, const std::string& wanted) {
-  TILERT_ASSIGN_OR_RETURN(const auto file, OpenBundle(path));
-  const std::vector<Program>& programs = file->bundle.programs;
+absl::StatusOr<Program> FromBundle(const BundleFile& file, const std::string& wanted) {
+  const std::string& path = file.path;
+  const std::vector<Program>& programs = file.bundle.programs;
   if (programs.empty()) return InvalidArgument(path, ": holds no program");
   if (wanted.empty()) {
     if (programs.size() > 1) return UsageError(Cat(path, " holds several programs; choose one by --entry: ", NamesOf(programs)));
     return programs[0];
   }
-  const Program* found = file->bundle.Find(wanted);
+  const Program* found = file.bundle.Find(wanted);
   if (found == nullptr) return absl::NotFoundError(Cat(path, ": no program '", wanted, "'; there are ", NamesOf(programs)));
   return *found;
+}
+
+// Adds the constants of --variant to those of --set.
+absl::Status AddVariant(const Bundle& bundle, const Program& program, const std::string& name,
+                        std::map<std::string, int64_t>* constants) {
+  std::vector<Variant> own;
+  for (const Variant& variant : bundle.variants) {
+    if (bundle.programs[variant.program].name == program.name) own.push_back(variant);
+  }
+  const auto it = std::find_if(own.begin(), own.end(), [&](const Variant& variant) { return variant.name == name; });
+  if (it == own.end()) {
+    return absl::NotFoundError(Cat("'", program.name, "' has no variant '", name, "'; there are ", NamesOf(own)));
+  }
+  for (const auto& [constant, value] : it->constants) {
+    if (constants->emplace(constant, value).first->second != value)
+      return UsageError(Cat("--set ", constant, " contradicts --variant ", name, ", which has ", value));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -77,16 +95,20 @@ absl::StatusOr<Program> CompileEntry(const std::string& path, const std::string&
 absl::StatusOr<ChosenProgram> ChooseProgram(const Args& args) {
   const std::string &path = args.positional()[0], wanted = args.Get("--entry");
   if (IsSource(path)) {
+    if (args.Has("--variant")) return UsageError(Cat("--variant: bundles have variants; ", path, " is a source"));
     TILERT_ASSIGN_OR_RETURN(const frontend::Settings settings, ParseSettings(args));
     TILERT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxSourceBytes));
     TILERT_ASSIGN_OR_RETURN(Program program, CompileEntry(path, text, wanted, settings));
     TILERT_ASSIGN_OR_RETURN(VerifiedProgram verified, Verify(std::move(program)));
-    return ChosenProgram{std::move(verified), {}};
+    return ChosenProgram{std::move(verified), {}, nullptr};
   }
   TILERT_ASSIGN_OR_RETURN(auto constants, IntAssignments(args, "--set"));
-  TILERT_ASSIGN_OR_RETURN(Program program, FromBundle(path, wanted));
+  TILERT_ASSIGN_OR_RETURN(const auto file, OpenBundle(path));
+  TILERT_ASSIGN_OR_RETURN(Program program, FromBundle(*file, wanted));
   TILERT_ASSIGN_OR_RETURN(VerifiedProgram verified, Verify(std::move(program)));
-  return ChosenProgram{std::move(verified), std::move(constants)};
+  if (args.Has("--variant")) TILERT_RETURN_IF_ERROR(AddVariant(file->bundle, *verified, args.Get("--variant"), &constants));
+  TILERT_ASSIGN_OR_RETURN(auto bundle, OpenedBundle::FromMemory(file->bytes, true));
+  return ChosenProgram{std::move(verified), std::move(constants), std::move(bundle)};
 }
 
 absl::StatusOr<Program> ChooseSpecialized(const Args& args) {

@@ -1,6 +1,7 @@
 // What commands read: bundles, or TileLang sources compiled on the way.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "frontend/settings.h"
 #include "ir/bundle.h"
 #include "ir/verifier.h"
+#include "runtime/opened_bundle.h"
 #include "tools/command.h"
 
 namespace tilert::tool {
@@ -29,6 +31,7 @@ bool IsSource(const std::string& path);
 inline constexpr Option kEntryOption = {"--entry", "NAME", "which program; needed when there are several"};
 inline constexpr Option kSetOption = {"--set", "NAME=VALUE", "fix a constant (of a source: any parameter; also dyn, [64,128])",
                                       true};
+inline constexpr Option kVariantOption = {"--variant", "NAME", "with the constants of this variant of the bundle"};
 inline constexpr Option kDimOption = {"--dim", "NAME=N", "fix an extent", true};
 
 // The settings of every --set. UsageError when one cannot be read.
@@ -38,11 +41,12 @@ absl::StatusOr<frontend::Settings> ParseSettings(const Args& args);
 absl::StatusOr<Program> CompileEntry(const std::string& path, const std::string& text, const std::string& wanted,
                                      const frontend::Settings& settings);
 
-// The program that the first argument (a bundle or a source) and --entry choose; verified. What --set fixed of a bundle's
-// constants is in `constants`; those of a source are in the program already.
+// The program that the first argument (a bundle or a source) and --entry choose; verified. What --variant and --set fixed of a
+// bundle's constants is in `constants`; those of a source are in the program already.
 struct ChosenProgram {
   VerifiedProgram program;
   std::map<std::string, int64_t> constants;
+  std::shared_ptr<const OpenedBundle> bundle;  // that it comes from; null for a source
 };
 absl::StatusOr<ChosenProgram> ChooseProgram(const Args& args);
 
