@@ -187,6 +187,9 @@ FragmentLayout Canonical(const FragmentLayout& layout) {
 }
 
 FragmentLayout Project(const FragmentLayout& layout, const std::vector<int>& keep) {
+  bool all = keep.size() == layout.dims.size();
+  for (size_t d = 0; d < keep.size(); ++d) all = all && keep[d] == static_cast<int>(d);
+  if (all) return layout;  // the order of registers may be an instruction's
   FragmentLayout result;
   result.warps = layout.warps;
   for (int d : keep) result.dims.push_back(layout.dims[d]);

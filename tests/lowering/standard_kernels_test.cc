@@ -38,7 +38,7 @@ std::vector<SpecLine> ReadSpec() {
   std::vector<SpecLine> lines;
   const std::vector<std::string> text = absl::StrSplit(ReadKernelFile("std.spec"), '\n');
   for (const std::string& line : text) {
-    if (line.empty() || line[0] == '#') continue;
+    if (line.empty() || line[0] == '#' || line[0] == ' ') continue;  // indented: a variant
     const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
     const std::vector<std::string> place = absl::StrSplit(words[2], ':');
     SpecLine spec{words[0], place[0], place[1], {}};
@@ -68,12 +68,15 @@ class StandardKernel : public testing::TestWithParam<SpecLine> {
     special->name = spec.name;
     return *std::move(special);
   }
-  void Agrees(Comparison& comparison, const std::vector<Shape>& tensors, double scale, const Bound& bound) {
+  // Tensors of the kernel's type; `out`: of the last, when it is another.
+  void Agrees(Comparison& comparison, const std::vector<Shape>& tensors, double scale, const Bound& bound,
+              DType out = DType::kInvalid, const std::vector<ScalarArg>& scalars = {}) {
     std::vector<std::pair<DType, Shape>> typed;
     for (const Shape& shape : tensors) typed.emplace_back(type, shape);
+    if (out != DType::kInvalid) typed.back().first = out;
     std::string what;
     for (const Shape& shape : tensors) absl::StrAppend(&what, " [", absl::StrJoin(shape, ", "), "]");
-    comparison.ExpectAgrees(MakeArgs(typed, scale), bound, what);
+    comparison.ExpectAgrees(MakeArgs(typed, scale, scalars), bound, what);
   }
 
   void Gemm(Comparison& c) {
@@ -89,6 +92,16 @@ class StandardKernel : public testing::TestWithParam<SpecLine> {
                                                                      {64, 128, 288}}) {
       Agrees(c, {ta ? Shape{k, m} : Shape{m, k}, tb ? Shape{n, k} : Shape{k, n}, {m, n}}, 1,
              {TwoRoundings(type), static_cast<double>(k + 2) * 0x1p-23, 0});
+      if (HasFatalFailure()) return;
+    }
+  }
+  void ScaledGemm(Comparison& c) {
+    const std::vector<ScalarArg> scales = {ScalarArg::Float(0.125, DType::kFloat32), ScalarArg::Float(0.3, DType::kFloat32)};
+    const bool exact = type == DType::kInt8;
+    for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{
+             {1, 1, 1}, {63, 65, 31}, {67, 61, 129}, {0, 8, 16}, {64, 64, 0}, {64, 64, 64}, {136, 72, 96}, {64, 128, 464}}) {
+      const Bound bound{TwoRoundings(DType::kBFloat16), static_cast<double>(k + 2) * 0x1p-23, 0};
+      Agrees(c, {{m, k}, {n, k}, {m, n}}, exact ? 127 : 3, exact ? Bound{} : bound, DType::kBFloat16, scales);
       if (HasFatalFailure()) return;
     }
   }
@@ -122,6 +135,8 @@ TEST_P(StandardKernel, EqualsTheExecutor) {
   Comparison c(Compiled());
   if (spec.function == "gemm") {
     Gemm(c);
+  } else if (spec.function == "gemm_scaled") {
+    ScaledGemm(c);
   } else if (spec.function == "attention") {
     Attention(c);
   } else if (spec.function == "rms_norm") {
