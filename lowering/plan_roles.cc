@@ -20,6 +20,38 @@ int ComputeRegisters(int warpgroups, int registers_per_sm) {
   return std::min(240, (at_launch * (warpgroups + 1) - kProducerRegisters) / warpgroups / 8 * 8);
 }
 
+// True when `root`, or a statement nested in it, is an Op that `is` holds for.
+template <typename Op>
+bool HasAny(const kir::Stmt& root, const std::function<bool(const Op&)>& is) {
+  if (auto* op = std::get_if<Op>(&root.op)) return is(*op);
+  const std::vector<const kir::Block*> children = kir::ChildBlocks(root);
+  return std::any_of(children.begin(), children.end(), [&](const kir::Block* block) {
+    return std::any_of(block->begin(), block->end(), [&](const kir::Stmt& stmt) { return HasAny<Op>(stmt, is); });
+  });
+}
+
+// Waits for single tiles after the last loop that waits, such as that of a residual, are moved to right behind it: work on results then
+// follows the last wait. (What the producer fills before such a tile has been waited for by then, so that it comes all the same.)
+void WaitTogether(kir::Block* tile) {
+  const auto is_loop = [](const kir::Stmt& stmt) {
+    return !std::holds_alternative<kir::Acquire>(stmt.op) && HasAny<kir::Acquire>(stmt, [](const kir::Acquire&) { return true; });
+  };
+  const auto loop = std::find_if(tile->rbegin(), tile->rend(), is_loop);
+  if (loop == tile->rend()) return;
+  auto behind = loop.base();
+  for (auto at = behind; at != tile->end(); ++at) {
+    auto* acquire = std::get_if<kir::Acquire>(&at->op);
+    if (acquire == nullptr) continue;
+    const kir::RingId ring = acquire->ring;
+    const bool later_slot = std::any_of(behind, at, [ring](const kir::Stmt& stmt) {
+      return HasAny<kir::Advance>(stmt, [ring](const kir::Advance& advance) { return advance.ring == ring; });
+    });
+    if (later_slot) return;
+    std::rotate(behind, at, at + 1);
+    ++behind;
+  }
+}
+
 }  // namespace
 
 void PlanBuilder::MakeRings() {
@@ -98,15 +130,9 @@ void PlanBuilder::TakeTurns(kir::Block* role, kir::Block* tile) {
     }
   };
   skip(role, true);
+  WaitTogether(tile);
   // The token is held from the first statement that waits for a tile to the last.
-  const auto waits = [](const kir::Stmt& root) {
-    const std::function<bool(const kir::Stmt&)> visit = [&](const kir::Stmt& stmt) {
-      if (std::holds_alternative<kir::Acquire>(stmt.op)) return true;
-      const std::vector<const kir::Block*> children = kir::ChildBlocks(stmt);
-      return std::any_of(children.begin(), children.end(), [&](const kir::Block* b) { return std::any_of(b->begin(), b->end(), visit); });
-    };
-    return visit(root);
-  };
+  const auto waits = [](const kir::Stmt& stmt) { return HasAny<kir::Acquire>(stmt, [](const kir::Acquire&) { return true; }); };
   const auto last = std::find_if(tile->rbegin(), tile->rend(), waits).base();
   tile->insert(last, {kir::OrderPass{}, {}});
   tile->insert(std::find_if(tile->begin(), tile->end(), waits), {kir::OrderWait{}, {}});

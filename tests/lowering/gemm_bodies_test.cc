@@ -1,0 +1,229 @@
+// The programs of gemm_bodies.py: names, order, neighbours and epilogues of a gemm leave its schedule as it is, and results are the executor's.
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "comparison.h"
+#include "compile_source.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ir/status_util.h"
+#include "program_sim.h"
+
+namespace tilert {
+namespace {
+
+using Shape = std::vector<int64_t>;
+using Typed = std::vector<std::pair<DType, Shape>>;
+constexpr DType kF16 = DType::kFloat16, kF32 = DType::kFloat32;
+
+Program Compiled(const std::string& entry, const std::string& settings = "") {
+  return CompileSource("tests/lowering/gemm_bodies.py", entry, ParseSettings(settings));
+}
+
+kir::Kernel HopperKernel(const Program& program) {
+  const absl::StatusOr<std::vector<kir::Kernel>> kernels = PlanAll(program, FastArgClass(program), "sm_90a");
+  EXPECT_TRUE(kernels.ok()) << kernels.status();
+  return kernels.ok() ? kernels->front() : kir::Kernel();
+}
+
+// What is asynchronous in a kernel and how it is kept in order, statement by statement, without names and expressions.
+class Outline {
+ public:
+  explicit Outline(const kir::Kernel& kernel) : k_(kernel) {
+    for (const kir::Ring& ring : k_.rings) Line("ring of ", ring.slots, ", ", ring.buffers.size(), " tiles, ", ring.consumers, " consumers");
+    for (const kir::TensorMap& map : k_.tensor_maps) {
+      std::vector<int64_t> box = map.box;
+      maps_.push_back(Cat("map ", absl::StrJoin(box, "x"), " swizzle ", map.swizzle));
+    }
+    std::sort(maps_.begin(), maps_.end());
+    for (const std::string& map : maps_) Line(map);
+    Visit(k_.body);
+  }
+  const std::string& text() const { return text_; }
+  size_t Count(const std::string& what) const {
+    size_t count = 0;
+    for (size_t at = text_.find(what); at != std::string::npos; at = text_.find(what, at + 1)) ++count;
+    return count;
+  }
+
+ private:
+  template <typename... Parts>
+  void Line(const Parts&... parts) {
+    text_ += Cat(std::string(depth_ * 2, ' '), parts..., "\n");
+  }
+  void Visit(const kir::Block& block) {
+    for (const kir::Stmt& stmt : block) Visit(stmt);
+  }
+  void Visit(const kir::Stmt& stmt) {
+    std::visit(Overloaded{
+                   [&](const kir::Roles& s) {
+                     for (const kir::Role& role : s.roles) {
+                       Line("role of ", role.warps, " warps, ", role.instances, " instances, ", role.max_registers, " registers");
+                       Nested(role.body);
+                     }
+                   },
+                   [&](const kir::ForTiles& s) { Line("for tiles"), Nested(s.body); },
+                   [&](const kir::For& s) { Compound("for", {&s.body}); },
+                   [&](const kir::If& s) { Compound("if", {&s.then_body, &s.else_body}); },
+                   [&](const kir::Wgmma& s) {
+                     Line("wgmma ", s.m, "x", s.n, "x", s.k, " on ", s.grid.m, "x", s.grid.n, s.transposed ? " transposed" : "");
+                   },
+                   [&](const kir::WgmmaWait& s) { Line("wgmma.wait ", s.pending); },
+                   [&](const kir::Acquire& s) { Line("acquire ", s.fill); },
+                   [&](const kir::ExpectTx& s) { Line("expect ", s.bytes); },
+                   [&](const kir::Release& s) { Line("release ", s.behind); },
+                   [&](const kir::Advance&) { Line("advance"); },
+                   [&](const kir::TmaLoad&) { Line("tma.load"); },
+                   [&](const kir::TmaStore&) { Line("tma.store"); },
+                   [&](const kir::StoreWait& s) { Line("store.wait ", s.pending); },
+                   [&](const kir::OrderWait&) { Line("order.wait"); },
+                   [&](const kir::OrderPass&) { Line("order.pass"); },
+                   [&](const kir::Copy& s) {
+                     if (s.method == kir::CopyMethod::kStmatrix) Line("stmatrix");
+                     if (s.method == kir::CopyMethod::kCpAsync) Line("cp.async");
+                   },
+                   [](const auto&) {},
+               },
+               stmt.op);
+  }
+  void Nested(const kir::Block& block) {
+    ++depth_;
+    Visit(block);
+    --depth_;
+  }
+  // Left out when there is nothing of interest in it.
+  void Compound(const char* what, const std::vector<const kir::Block*>& blocks) {
+    const std::string before = text_;
+    Line(what);
+    const std::string head = text_;
+    for (const kir::Block* block : blocks) Nested(*block);
+    if (text_ == head) text_ = before;
+  }
+
+  const kir::Kernel& k_;
+  std::vector<std::string> maps_;
+  std::string text_;
+  size_t depth_ = 0;
+};
+
+// Fragments keep the layout that the instruction wants.
+void ExpectNoConversions(const kir::Kernel& kernel) {
+  EXPECT_EQ(kernel.schedule.find("through shared memory"), std::string::npos) << kernel.schedule;
+}
+
+TEST(GemmBodies, NamesOrderAndNeighboursLeaveTheSchedule) {
+  const kir::Kernel plain = HopperKernel(Compiled("plain"));
+  const Outline expected(plain);
+  EXPECT_EQ(expected.Count("wgmma 64x128x64 on 1x1"), 1u) << expected.text();
+  EXPECT_EQ(expected.Count("ring of 3, 2 tiles, 4 consumers"), 1u) << expected.text();
+  EXPECT_EQ(expected.Count("tma.load"), 2u) << expected.text();
+  EXPECT_EQ(expected.Count("stmatrix"), 2u) << expected.text();
+  EXPECT_EQ(expected.Count("tma.store"), 2u) << expected.text();
+  for (const char* entry : {"renamed", "straight_out", "element_stores"}) {
+    const kir::Kernel kernel = HopperKernel(Compiled(entry));
+    EXPECT_EQ(Outline(kernel).text(), expected.text()) << entry;
+    ExpectNoConversions(kernel);
+  }
+}
+
+TEST(GemmBodies, ResidualTileComesByTmaAndDoesNotHoldTheTurn) {
+  const kir::Kernel kernel = HopperKernel(Compiled("bias_gelu_residual_quantise"));
+  const Outline outline(kernel);
+  EXPECT_EQ(outline.Count("tma.load"), 3u) << outline.text();
+  EXPECT_EQ(outline.Count("tma.store"), 1u) << outline.text();
+  EXPECT_EQ(outline.Count("2 instances, 232 registers"), 1u) << outline.text();
+  ExpectNoConversions(kernel);
+  // The other instance computes while this one works on its results.
+  const std::string text = kir::ToText(kernel);
+  EXPECT_LT(text.find("order.pass"), text.find("erf(")) << text;
+}
+
+TEST(GemmBodies, SeveralGemmsInALoop) {
+  for (const char* entry : {"gate_up", "two_into_one"}) {
+    const kir::Kernel kernel = HopperKernel(Compiled(entry));
+    const Outline outline(kernel);
+    EXPECT_EQ(outline.Count("wgmma 64x128x64 on 1x1"), 2u) << entry << outline.text();
+    EXPECT_EQ(outline.Count("ring of 3"), 2u) << entry << outline.text();
+    EXPECT_EQ(outline.Count("2 instances"), 1u) << entry << outline.text();
+    EXPECT_EQ(outline.Count("stmatrix"), 2u) << entry << outline.text();
+    ExpectNoConversions(kernel);
+  }
+}
+
+// Rows that an index chooses cannot come as a box; everything else is as before.
+TEST(GemmBodies, GatheredRowsFallBack) {
+  const kir::Kernel kernel = HopperKernel(Compiled("gathered_rows"));
+  const Outline outline(kernel);
+  EXPECT_EQ(outline.Count("wgmma 64x128x64 on 1x1"), 1u) << outline.text();
+  EXPECT_EQ(outline.Count("ring of 3, 1 tiles"), 1u) << outline.text();
+  EXPECT_EQ(outline.Count("tma.store"), 2u) << outline.text();
+  ExpectNoConversions(kernel);
+}
+
+const std::vector<std::array<int64_t, 3>> kShapes = {{64, 128, 64}, {1, 8, 8}, {67, 131, 45}, {72, 264, 136}, {64, 16, 0}, {200, 136, 7 * 64}};
+
+template <typename Make>
+void ExpectAgrees(const std::string& entry, Make make, const Bound& bound, const std::vector<ScalarArg>& scalars = {}) {
+  Comparison comparison(Compiled(entry));
+  for (const auto& [m, n, k] : kShapes) {
+    comparison.ExpectAgrees(MakeArgs(make(m, n, k), 1, scalars), bound, Cat(entry, " ", m, "x", n, "x", k));
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_GT(comparison.compared(), static_cast<int>(kShapes.size()));
+}
+
+// One rounding more or less of a float16, and of sums of up to 450 products.
+constexpr Bound kHalf{0x1p-10, 450 * 0x1p-23, 0x1p-14};
+
+TEST(GemmBodies, RenamedAgrees) {
+  ExpectAgrees("renamed", [](int64_t m, int64_t n, int64_t k) { return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF32, {m}}, {kF16, {m, n}}}; }, kHalf);
+}
+TEST(GemmBodies, StraightOutAgrees) {
+  ExpectAgrees("straight_out", [](int64_t m, int64_t n, int64_t k) { return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, n}}}; }, kHalf);
+}
+TEST(GemmBodies, ElementStoresAgree) {
+  ExpectAgrees("element_stores", [](int64_t m, int64_t n, int64_t k) { return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {n}}, {kF16, {m, n}}}; },
+               kHalf);
+}
+TEST(GemmBodies, BiasGeluResidualQuantiseAgrees) {
+  // A float8 may round to its neighbour.
+  ExpectAgrees(
+      "bias_gelu_residual_quantise",
+      [](int64_t m, int64_t n, int64_t k) {
+        return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {n}}, {kF16, {m, n}}, {DType::kFloat8E4M3, {m, n}}};
+      },
+      {0x1p-3, 0, 0x1p-9}, {ScalarArg::Float(1.75, kF32)});
+}
+TEST(GemmBodies, GateUpAgrees) {
+  ExpectAgrees("gate_up", [](int64_t m, int64_t n, int64_t k) { return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {n, k}}, {kF16, {m, n}}}; },
+               {0x1p-10, 1000 * 0x1p-23, 0x1p-14});
+}
+TEST(GemmBodies, TwoIntoOneAgrees) {
+  ExpectAgrees("two_into_one",
+               [](int64_t m, int64_t n, int64_t k) { return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, n}}}; },
+               {0x1p-10, 900 * 0x1p-23, 0x1p-14});
+}
+
+TEST(GemmBodies, GatheredRowsAgree) {
+  Comparison comparison(Compiled("gathered_rows"));
+  for (const auto& [m, n, k] : kShapes) {
+    const int64_t rows = 50;
+    Args args = MakeArgs({{kF16, {rows, k}}, {DType::kInt32, {m}}, {kF16, {n, k}}, {kF16, {m, n}}});
+    for (int64_t i = 0; i < m; ++i) args.arrays[1].SetInt(i, (i * 37 + 11) % (rows + 5) - 2);  // some of them outside
+    comparison.ExpectAgrees(args, kHalf, Cat("gathered_rows ", m, "x", n, "x", k));
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(comparison.compared(), static_cast<int>(kShapes.size()));
+}
+
+TEST(GemmBodies, SynchronisationIsNeeded) {
+  const auto args = [](int64_t m, int64_t n, int64_t k) {
+    return MakeArgs({{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {n}}, {kF16, {m, n}}, {DType::kFloat8E4M3, {m, n}}}, 1, {ScalarArg::Float(1.75, kF32)});
+  };
+  Comparison(Compiled("bias_gelu_residual_quantise")).ExpectAllSynchronisationNeeded({args(64, 128, 64), args(256, 256, 64 * 7)});
+}
+
+}  // namespace
+}  // namespace tilert
