@@ -54,6 +54,7 @@ class PlanBuilder {
 
   // plan_copy.cc: copies, conversions between layouts, staging through shared memory.
   absl::Status EmitCopy(const Copy& copy);
+  absl::Status EmitPlainCopy(const Copy& copy);
   absl::Status EmitFragmentCopy(const Copy& copy);
   bool FragmentBox(const Region& region, FragmentLayout* layout) const;
   kir::TileAccess Access(const Region& region);
@@ -131,10 +132,15 @@ class PlanBuilder {
 
   // plan_store.cc: results that leave through shared memory by TMA.
   void FindStores();
-  bool CanTmaStore(const Copy& copy) const;
+  bool CanTmaStore(const Copy& copy, std::string* why = nullptr) const;
   int64_t StoreChunk(const Copy& copy) const;
   absl::Status EmitTmaStore(const Copy& copy);
-  void EmitBoxStore(const Region& to, BufferId from, Expr version, int64_t column);
+  kir::MapId EmitBoxStore(const Region& to, BufferId from, Expr version, int64_t column);
+
+  // plan_report.cc: which way copies go, for people.
+  void Report(const std::string& line);
+  void ReportTma(const Copy& copy, kir::MapId map);
+  void ReportPlainCopy(const Copy& copy, size_t first);
 
   // plan_pipeline.cc
   struct Producer {

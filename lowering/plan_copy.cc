@@ -104,6 +104,14 @@ void PlanBuilder::EmitTileCopy(kir::TileAccess dst, kir::TileAccess src, Fragmen
 absl::Status PlanBuilder::EmitCopy(const Copy& copy) {
   if (rings_.Has(copy) || skipped_.contains(&copy)) return absl::OkStatus();  // the producer's; or done with the store it leads to
   if (CanTmaStore(copy)) return EmitTmaStore(copy);
+  const size_t first = block_->size();
+  TILERT_RETURN_IF_ERROR(EmitPlainCopy(copy));
+  ReportPlainCopy(copy, first);
+  return absl::OkStatus();
+}
+
+// By the threads that compute.
+absl::Status PlanBuilder::EmitPlainCopy(const Copy& copy) {
   const std::vector<int64_t> src = s_.Extents(copy.src.extent), dst = s_.Extents(copy.dst.extent);
   if (!AllKnown(src) || !AllKnown(dst)) {
     return InvalidArgument("a copy from '", s_.buffer(copy.src.buffer).name, "' to '", s_.buffer(copy.dst.buffer).name,

@@ -201,6 +201,7 @@ void PlanBuilder::EmitFills(const RingGroup& group, const Copy& copy) {
   const int64_t panel = TmaPanel(s_, copy.src.buffer, s_.Extents(copy.src.extent), tile, s_.buffer(copy.dst.buffer).dtype);
   const kir::MapId map = MapOf(copy.src.buffer, s_.Extents(copy.src.extent), panel, tile.swizzled ? static_cast<int>(tile.panel) : 0);
   Emit(kir::TmaLoad{map, buffers_[copy.dst.buffer], ring, Tr(copy.src.start)});
+  ReportTma(copy, map);
   if (&copy == group.copies.back()) Emit(kir::Advance{ring, Int(1)});
 }
 

@@ -114,31 +114,39 @@ int64_t PlanBuilder::StoreChunk(const Copy& copy) const {
   return extents[moving[0]] * extents[moving[1]] * bytes <= kLargestPiece ? extents.back() : 0;
 }
 
-bool PlanBuilder::CanTmaStore(const Copy& copy) const {
-  if (rings_.groups.empty() || copy.disable_tma || copy.is_async || s_.scope(copy.dst.buffer) != Scope::kGlobal) return false;
+bool PlanBuilder::CanTmaStore(const Copy& copy, std::string* why) const {
+  const auto no = [why](const char* text) {
+    if (why != nullptr) *why = text;
+    return false;
+  };
+  if (s_.scope(copy.dst.buffer) != Scope::kGlobal) return no("it does not lead to global memory");
+  if (rings_.groups.empty()) return no("no copy to shared memory is by TMA");
+  if (copy.disable_tma || copy.is_async) return no("the program asks for another way");
   int writers = 0;
   bool read = false;
   ForEachStmt(s_.program.launches[s_.launch].body, [&](const Stmt& stmt) {
     writers += WritesDirectly(stmt, copy.dst.buffer);
     read |= ReadsDirectly(s_.program, stmt, copy.dst.buffer);
   });
-  if (writers != 1 || read) return false;
+  if (writers != 1 || read) return no("the launch reads the tensor, or writes it elsewhere too");
   if (s_.scope(copy.src.buffer) == Scope::kFragment) {
     const int64_t width = StoreChunk(copy);
-    if (width == 0) return false;
+    if (width == 0) return no("the fragment cannot be cut into pieces of whole rows");
     std::vector<int64_t> box = s_.Extents(copy.dst.extent);
     const DType dtype = s_.buffer(copy.dst.buffer).dtype;
     const SharedLayout stage = SwizzledShared({box[MovingDims(box)[0]], width}, DTypeBytes(dtype));
     box.back() = width;
-    return TmaPanel(s_, copy.dst.buffer, box, stage, dtype) > 0;
+    return TmaPanel(s_, copy.dst.buffer, box, stage, dtype, why) > 0;
   }
   if (forwarded_.contains(&copy)) return true;
-  return s_.scope(copy.src.buffer) == Scope::kShared && s_.IsWhole(copy.src) && !rings_.ring_of_buffer.contains(copy.src.buffer) &&
-         TmaPanel(s_, copy.dst.buffer, s_.Extents(copy.dst.extent), s_.shared.at(copy.src.buffer), s_.buffer(copy.src.buffer).dtype) > 0;
+  if (s_.scope(copy.src.buffer) != Scope::kShared) return no("it is from global to global memory");
+  if (!s_.IsWhole(copy.src)) return no("it is a part of its tile");
+  if (rings_.ring_of_buffer.contains(copy.src.buffer)) return no("its tile is filled by TMA");
+  return TmaPanel(s_, copy.dst.buffer, s_.Extents(copy.dst.extent), s_.shared.at(copy.src.buffer), s_.buffer(copy.src.buffer).dtype, why) > 0;
 }
 
 // Issues the store of one tile; `column`: where it starts in `to`'s last dimension.
-void PlanBuilder::EmitBoxStore(const Region& to, BufferId from, Expr version, int64_t column) {
+kir::MapId PlanBuilder::EmitBoxStore(const Region& to, BufferId from, Expr version, int64_t column) {
   const kir::Buffer& tile = k_.buffers[from];
   std::vector<int64_t> box = s_.Extents(to.extent);
   box.back() = tile.shared.extents.back();
@@ -148,6 +156,7 @@ void PlanBuilder::EmitBoxStore(const Region& to, BufferId from, Expr version, in
   coords.back() = AddIndex(k_.exprs, coords.back(), column);
   Emit(kir::TmaStore{map, from, version, std::move(coords)});
   Emit(kir::StoreCommit{});
+  return map;
 }
 
 absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
@@ -157,7 +166,7 @@ absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
   if (loops_ > 0) Emit(kir::StoreWait{0, false, {}});
   if (s_.scope(copy.src.buffer) == Scope::kShared) {
     const BufferId tile = buffers_[copy.src.buffer];
-    EmitBoxStore(copy.dst, tile, Int(0), 0);
+    ReportTma(store, EmitBoxStore(copy.dst, tile, Int(0), 0));
     Emit(kir::StoreWait{0, true, {{tile, Int(0)}}});
     return absl::OkStatus();
   }
@@ -184,7 +193,7 @@ absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
     from.start.back() = AddIndex(k_.exprs, from.start.back(), column);
     to.start[0] = version;
     EmitTileCopy(std::move(to), std::move(from), piece);
-    EmitBoxStore(copy.dst, stage, version, column);
+    ReportTma(store, EmitBoxStore(copy.dst, stage, version, column));
   }
   return absl::OkStatus();
 }

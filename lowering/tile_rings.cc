@@ -33,14 +33,16 @@ class RingFinder {
   explicit RingFinder(TileState& state) : s_(state), launch_(state.program.launches[state.launch]) {}
 
   RingPlan Run() {
-    if (s_.target.family != Family::kHopper || Forbidden()) return {};
+    if (s_.target.family != Family::kHopper) return {};
+    if (Forbidden()) return NoRings("the program wants no warp specialisation");
     for (const Stmt& stmt : launch_.body) {
       for (BufferId id : BuffersWritten(stmt)) written_.insert(id);
     }
     Visit(launch_.body, {launch_.block_vars, 1, false, true, s_.Int(1)});
     DropUnsafe();
     for (const Candidate& candidate : candidates_) Add(candidate);
-    return pipelined_ && MakeRings() ? std::move(plan_) : RingPlan{};
+    if (!pipelined_) return NoRings("no pipelined loop has such a copy");
+    return MakeRings() ? std::move(plan_) : NoRings("tiles are filled by different groups of copies");
   }
 
  private:
@@ -52,6 +54,16 @@ class RingFinder {
       forbidden |= std::holds_alternative<ThreadRegion>(stmt.op) || std::holds_alternative<Roles>(stmt.op);
     });
     return forbidden;
+  }
+
+  // None, for `why` unless a copy has a reason of its own.
+  RingPlan NoRings(const std::string& why) {
+    RingPlan none;
+    none.why_not = std::move(plan_.why_not);
+    ForEachStmt(launch_.body, [&](const Stmt& stmt) {
+      if (auto* copy = std::get_if<Copy>(&stmt.op)) none.why_not.try_emplace(copy, why);
+    });
+    return none;
   }
 
   void Visit(const Block& block, Surroundings around) {
@@ -78,7 +90,12 @@ class RingFinder {
         Visit(branch->then_body, inside);
         Visit(branch->else_body, std::move(inside));
       } else if (auto* copy = std::get_if<Copy>(&block[i].op)) {
-        if (Eligible(*copy, around)) candidates_.push_back({&block, i, copy, around});
+        std::string why = WhyNot(*copy, around);
+        if (why.empty()) {
+          candidates_.push_back({&block, i, copy, around});
+        } else {
+          plan_.why_not[copy] = std::move(why);
+        }
       }
     }
   }
@@ -95,12 +112,18 @@ class RingFinder {
     return Fold(exprs, exprs.Binary(ExprOp::kMul, a, exprs.Binary(ExprOp::kMax, b, exprs.Int(0))));
   }
 
-  bool Eligible(const Copy& copy, const Surroundings& around) const {
+  // Empty for a candidate.
+  std::string WhyNot(const Copy& copy, const Surroundings& around) const {
     const BufferId src = copy.src.buffer, dst = copy.dst.buffer;
-    if (copy.disable_tma || copy.is_async || copy.fill || s_.scope(src) != Scope::kGlobal || s_.scope(dst) != Scope::kShared) return false;
-    if (!s_.IsWhole(copy.dst) || written_.contains(src)) return false;
-    if (TmaPanel(s_, src, s_.Extents(copy.src.extent), s_.shared.at(dst), s_.buffer(dst).dtype) == 0) return false;
-    return std::all_of(copy.src.start.begin(), copy.src.start.end(), [&](Expr e) { return ProducerCanCompute(s_, e, around.known); });
+    if (s_.scope(src) != Scope::kGlobal || s_.scope(dst) != Scope::kShared) return "it is not from global to shared memory";
+    if (copy.disable_tma || copy.is_async) return "the program asks for another way";
+    if (copy.fill) return "what is outside the tensor is not zero";
+    if (!s_.IsWhole(copy.dst)) return "it fills a part of its tile";
+    if (written_.contains(src)) return "the launch writes the tensor";
+    std::string why;
+    if (TmaPanel(s_, src, s_.Extents(copy.src.extent), s_.shared.at(dst), s_.buffer(dst).dtype, &why) == 0) return why;
+    const bool known = std::all_of(copy.src.start.begin(), copy.src.start.end(), [&](Expr e) { return ProducerCanCompute(s_, e, around.known); });
+    return known ? "" : "where it starts depends on what is computed";
   }
 
   struct Candidate {
@@ -128,7 +151,9 @@ class RingFinder {
     }
     std::erase_if(candidates_, [&](const Candidate& c) {
       const BufferId tile = c.copy->dst.buffer;
-      return writers[tile] != writers_here[tile] || readers[tile] == 0 || readers[tile] != readers_here[tile];
+      const bool unsafe = writers[tile] != writers_here[tile] || readers[tile] == 0 || readers[tile] != readers_here[tile];
+      if (unsafe) plan_.why_not[c.copy] = "its tile is written by others, or read where it may be of another iteration";
+      return unsafe;
     });
   }
 

@@ -35,6 +35,7 @@ struct RingPlan {
   std::vector<RingGroup> groups;
   absl::flat_hash_map<const Copy*, size_t> group_of;     // absent: not by TMA
   absl::flat_hash_map<BufferId, size_t> ring_of_buffer;  // program buffers
+  absl::flat_hash_map<const Copy*, std::string> why_not;  // of copies from global to shared memory, for people
   bool Has(const Copy& copy) const { return group_of.contains(&copy); }
 };
 

@@ -162,6 +162,25 @@ TEST(GemmBodies, GatheredRowsFallBack) {
   ExpectNoConversions(kernel);
 }
 
+TEST(GemmBodies, ReportSaysWhichWayCopiesGo) {
+  using ::testing::ContainsRegex;
+  const Program program = Compiled("bias_gelu_residual_quantise");
+  const std::string schedule = HopperKernel(program).schedule;
+  EXPECT_THAT(schedule, ContainsRegex("A → A_shared .*gemm_bodies.py:[0-9]+.: TMA, boxes of 64 x 64, swizzle 128\n"));
+  EXPECT_THAT(schedule, ContainsRegex("R → R_shared .*: TMA, boxes of 64 x 64, swizzle 128\n"));
+  EXPECT_THAT(schedule, ContainsRegex("Bias → bias .*: vectors of 4 bytes; no TMA: it is not from global to shared memory\n"));
+  EXPECT_THAT(schedule, ContainsRegex("C_shared → C .*: TMA, boxes of 64 x 128, swizzle 128\n"));
+  const auto lower = [&](const char* arch, const ArgClass& args) {
+    const absl::StatusOr<std::vector<kir::Kernel>> kernels = PlanAll(program, args, arch);
+    return kernels.ok() ? kernels->front().schedule : kernels.status().ToString();
+  };
+  EXPECT_THAT(lower("sm_90a", GeneralArgClass(program)),
+              ContainsRegex("A → A_shared .*: vectors of 2 bytes; no TMA: the tensor is not known to be aligned to 16 bytes\n"));
+  EXPECT_THAT(lower("sm_80", FastArgClass(program)), ContainsRegex("A → A_shared .*: cp.async of 16 bytes\n"));
+  const std::string gathered = HopperKernel(Compiled("gathered_rows")).schedule;
+  EXPECT_THAT(gathered, ContainsRegex("Rows → Rows_tile .*no TMA"));
+}
+
 const std::vector<std::array<int64_t, 3>> kShapes = {{64, 128, 64}, {1, 8, 8}, {67, 131, 45}, {72, 264, 136}, {64, 16, 0}, {200, 136, 7 * 64}};
 
 template <typename Make>
