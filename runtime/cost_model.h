@@ -31,7 +31,7 @@
 
 namespace tilert {
 
-// Immutable. Evaluating allocates nothing and takes about a hundred nanoseconds.
+// Immutable. Evaluating allocates nothing and takes a few hundred nanoseconds: callers remember what they learnt.
 class CostModel {
  public:
   // `program`: verified and specialised.

@@ -79,17 +79,34 @@ absl::StatusOr<Schedule> Make(const VerifiedProgram& program, const ScheduleRequ
   return schedule;
 }
 
-// With all dims fixed there is one best schedule.
-void KeepCheapest(const Program& program, const Values& dims, std::vector<Schedule>& schedules) {
-  std::vector<int64_t> values;
-  for (const Dim& dim : program.dims) {
-    const auto it = dims.find(dim.name);
-    if (it == dims.end()) return;
-    values.push_back(it->second);
+// What is never chosen need not be compiled: with all dims fixed one schedule stays; with one dim open, those that are chosen for
+// some size of it (sizes grow by a sixteenth); with more, all.
+void KeepChosen(const Program& program, const Values& dims, std::vector<Schedule>& schedules) {
+  constexpr int64_t kLargest = 1 << 18;
+  std::vector<int64_t> values(program.dims.size(), 0);
+  int64_t* open = nullptr;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto it = dims.find(program.dims[i].name);
+    if (it == dims.end() && open != nullptr) return;
+    if (it == dims.end()) open = &values[i];
+    if (it != dims.end()) values[i] = it->second;
   }
-  const int best = CheapestSchedule(schedules.size(), values, [&](size_t i) { return &schedules[i]; });
-  if (best > 0) std::swap(schedules[0], schedules[static_cast<size_t>(best)]);
-  schedules.erase(schedules.begin() + 1, schedules.end());
+  std::vector<bool> is_chosen(schedules.size(), false);
+  for (int64_t size = 1; size <= kLargest; size += std::max<int64_t>(size / 16, 1)) {
+    if (open != nullptr) *open = size;
+    const int best = CheapestSchedule(schedules.size(), values, [&](size_t i) { return &schedules[i]; });
+    if (best >= 0) is_chosen[static_cast<size_t>(best)] = true;
+    if (open == nullptr) break;
+  }
+  // Sizes that were not tried must find one, too.
+  const auto serves_all = [&](size_t i) { return schedules[i].guards.empty(); };
+  bool has_one = open == nullptr;
+  for (size_t i = 0; i < schedules.size(); ++i) has_one |= is_chosen[i] && serves_all(i);
+  std::vector<Schedule> kept;
+  for (size_t i = 0; i < schedules.size(); ++i) {
+    if (is_chosen[i] || (!has_one && serves_all(i))) kept.push_back(std::move(schedules[i]));
+  }
+  schedules = std::move(kept);
 }
 
 }  // namespace
@@ -119,7 +136,7 @@ absl::StatusOr<Schedules> FindSchedules(const Bundle* bundle, const VerifiedProg
     result.fast.push_back(result.general);
     result.fast.back().is_fallback = true;
   }
-  KeepCheapest(*program, request.dims, result.fast);
+  KeepChosen(*program, request.dims, result.fast);
   return result;
 }
 

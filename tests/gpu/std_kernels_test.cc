@@ -82,7 +82,7 @@ class StdKernels : public testing::Test {
       }
       ASSERT_TRUE(Expected(*program, sizes).ok());
     }
-    const auto run = tool::DeviceCall::Make(*device_, *program, {}, *call);
+    const auto run = tool::DeviceCall::Make(*device_, *program, constants_, *call);
     ASSERT_TRUE(run.ok()) << run.status();
     const absl::Status launched = (*run)->Launch();
     ASSERT_TRUE(launched.ok()) << launched;
@@ -117,6 +117,18 @@ class StdKernels : public testing::Test {
     }
   }
 
+  // The variants that the bundle has for this GPU and the lowering's family.
+  static std::vector<Variant> Variants(const std::string& entry) {
+    std::vector<Variant> variants;
+    const Target& target = device_->runtime()->target();
+    for (const Variant& variant : file_->bundle.variants) {
+      if (file_->bundle.programs[variant.program].name != entry) continue;
+      if (variant.target == target.arch && FindTarget(variant.target)->family == target.family) variants.push_back(variant);
+    }
+    return variants;
+  }
+
+  Dims constants_;  // of the schedule to run; missing ones are the defaults
   static tool::Device* device_;
   static std::string* reason_;
   static tool::BundleFile* file_;
@@ -194,21 +206,52 @@ TEST_F(StdKernels, GemmAgainstDouble) {
   }
 }
 
+// Every schedule that a launch may choose, at sizes around its tile's.
+TEST_F(StdKernels, VariantsOfThisGpu) {
+  for (const char* type : kTypes16) {
+    for (const char* order : {"nn", "nt", "tn", "tt"}) {
+      const std::string entry = std::string("gemm_") + order + "_" + type;
+      for (const Variant& variant : Variants(entry)) {
+        SCOPED_TRACE(variant.name);
+        constants_ = variant.constants;
+        const int64_t m = constants_.at("block_M"), n = constants_.at("block_N"), k = constants_.at("block_K");
+        for (const auto& [rows, columns, depth] : {std::array{m, n, k}, {m + 1, n + 8, 3 * k + 8}, {1, 8, 8}, {2 * m, 3 * n - 8, 8 * k}}) {
+          Check(entry, {{"M", rows}, {"N", columns}, {"K", depth}}, 4.0 * static_cast<double>(depth + 1) * 0x1p-24);
+        }
+      }
+    }
+    for (const char* name : {"attention_d64_", "attention_causal_d64_", "attention_d128_", "attention_causal_d128_"}) {
+      const std::string entry = std::string(name) + type;
+      for (const Variant& variant : Variants(entry)) {
+        SCOPED_TRACE(variant.name);
+        constants_ = variant.constants;
+        for (const auto& [q, kv] : {std::array<int64_t, 2>{1, 1}, {200, 300}, {384, 384}, {129, 520}}) {
+          const Dims dims = {{"batch", 1}, {"seq_q", q}, {"seq_kv", kv}, {"heads", 2}, {"heads_kv", 1}};
+          Check(entry, dims, type == kTypes16[0] ? 0x1p-10 : 0x1p-7);
+        }
+      }
+    }
+  }
+}
+
 // More tiles than SMs, ragged ends, few tiles with a long K, one row; and every number of K steps around the depth of a pipeline.
 // A sample of the elements against sums in double precision; all of them written.
 TEST_F(StdKernels, GemmManyTiles) {
   std::vector<std::array<int64_t, 3>> shapes = {{2100, 4360, 520}, {4095, 4104, 264}, {2049, 4097, 131},
                                                 {257, 4104, 4104}, {1, 14336, 1024},  {100, 8192, 2048}};
   for (int64_t steps = 1; steps <= 13; ++steps) shapes.push_back({300, 520, 64 * steps});
+  const auto bundle = OpenedBundle::FromMemory(file_->bytes, false).value();
   for (const std::string entry : {"gemm_nt_bf16", "gemm_nn_bf16", "gemm_nt_f16", "gemm_tn_bf16", "gemm_tt_f16"}) {
     const auto program = FindProgram(*file_, entry);
     ASSERT_TRUE(program.ok());
+    const tool::ChosenProgram chosen{Verify(*program).value(), {}, bundle};
     for (const auto& [m, n, k] : shapes) {
       SCOPED_TRACE(testing::Message() << entry << " " << m << "x" << n << "x" << k);
       auto call = MakeArguments(*program, {{"M", m}, {"N", n}, {"K", k}}, ++seed_);
       ASSERT_TRUE(call.ok());
-      const auto run = tool::DeviceCall::Make(*device_, *program, {}, *call);
+      const auto run = tool::DeviceCall::Make(*device_, chosen, *call);  // with the bundle's choice of a schedule
       ASSERT_TRUE(run.ok()) << run.status();
+      SCOPED_TRACE((*run)->ChoiceText().value_or("?"));
       ASSERT_TRUE((*run)->Launch().ok());
       ASSERT_TRUE((*run)->Finish(*call).ok());
       const std::vector<double> a = Numbers(call->arrays[0]), b = Numbers(call->arrays[1]), c = Numbers(call->arrays[2]);

@@ -75,6 +75,9 @@ TEST_F(ScheduleChoice, ShapesGetTheTileThatWasMeasuredToBeBest) {
       {"gemm_nt_bf16", Mnk(1, 14336, 4096), {"16x112"}},
       {"gemm_nt_bf16", Mnk(16, 14336, 4096), {"16x112"}},
       {"gemm_nn_bf16", Mnk(16, 14336, 4096), {"16x128"}},
+      {"gemm_nt_bf16", Mnk(16, 4096, 4096), {"16x64"}},
+      {"gemm_nn_bf16", Mnk(1, 4096, 14336), {"16x64"}},
+      {"gemm_nt_bf16", Mnk(64, 4096, 4096), {"64x64"}},
       {"gemm_nt_bf16", Mnk(32, 14336, 4096), {"32x112"}},
       {"gemm_nt_bf16", Mnk(64, 14336, 4096), {"64x112"}},
       {"gemm_nt_bf16", Mnk(128, 14336, 4096), {"128x112"}},
@@ -134,6 +137,17 @@ TEST_F(ScheduleChoice, FixedConstantsAndDimsRestrict) {
   ASSERT_TRUE(large.ok()) << large.status();
   for (const Schedule& schedule : large->fast) EXPECT_TRUE(schedule.guards.empty()) << schedule.name << " is for small M";
   EXPECT_FALSE(Find(bundle, "sm_90a", {}, {{"block_N", 7}}).ok());
+  // With the rows alone open: what is the best for no number of rows is not compiled.
+  const auto all = Find(bundle, "sm_90a", {}), some = Find(bundle, "sm_90a", {{"N", 14336}, {"K", 4096}});
+  ASSERT_TRUE(all.ok() && some.ok()) << all.status() << some.status();
+  EXPECT_LT(some->fast.size(), all->fast.size());
+  for (int64_t m = 1; m < 20000; m += 1 + m / 7) {
+    const auto best = [&](const std::vector<Schedule>& fast, std::vector<int64_t> dims) {
+      const int i = CheapestSchedule(fast.size(), dims, [&](size_t k) { return &fast[k]; });
+      return i < 0 ? -1.0 : fast[static_cast<size_t>(i)].cost.Cycles(dims);
+    };
+    EXPECT_NEAR(best(some->fast, {m, 14336, 4096}) / best(all->fast, {m, 14336, 4096}), 1, 0.02) << m;
+  }
 }
 
 TEST_F(ScheduleChoice, ATuningRecordWins) {
