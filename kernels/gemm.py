@@ -29,7 +29,7 @@ def gemm(
         acc = T.alloc_fragment((block_M, block_N), accum_dtype)
         C_shared = T.alloc_shared((block_M, block_N), dtype)
 
-        T.use_swizzle(8)
+        T.use_swizzle(16)
         T.clear(acc)
         for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=num_stages):
             if transpose_A:

@@ -36,6 +36,7 @@ struct RingText {
 struct RoleText {
   const kir::Role* role = nullptr;
   std::string instance = "0";  // number of this instance
+  int by_warpgroup = 0;     // first named barrier of the warpgroups
   std::string writer = "threadIdx.x == 0";  // condition of the thread that writes for all; empty: there is only one
   int barrier = 0;             // named barrier of instance 0, the next ones of the others; 0: __syncthreads
   int order = 0;               // named barrier on which instance 0 waits for the order token

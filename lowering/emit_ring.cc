@@ -17,9 +17,22 @@ std::string TileAddress(const kir::Buffer& tile, const CText& version, const CTe
   return CSum({{"smem_base"}, CNumber(tile.offset), CScaled(version, version_bytes), offset}).text;
 }
 
+// The rows of a tile that each warpgroup moves by itself, and the tensor dim they run along; 0 rows: one thread moves all.
+struct Share { int64_t rows = 0; size_t dim = 0; };
+
+Share ShareOf(const EmitContext& c, kir::MapId map) {
+  Share share;
+  if (c.role.role == nullptr || !c.role.role->stores_by_warpgroup || c.role.role->warps <= 4) return share;
+  const std::vector<int64_t>& box = c.kernel.tensor_maps[map].box;
+  while (share.dim + 1 < box.size() && box[share.dim] == 1) ++share.dim;
+  share.rows = box[share.dim];
+  return share;
+}
+
 // Issues one copy a panel of the tile: `call(address, coordinates)` gives the statement.
 template <typename Call>
-void ForPanels(EmitContext& c, const kir::Buffer& tile, const CText& version, const std::vector<Expr>& coords, Call call) {
+void ForPanels(EmitContext& c, const kir::Buffer& tile, const CText& version, const std::vector<Expr>& coords, const Share& share,
+               Call call) {
   const SharedLayout& shared = tile.shared;
   const int64_t panels = shared.extents.back() * shared.element_bytes / shared.panel, width = shared.panel / shared.element_bytes;
   CText panel{"0"};
@@ -30,9 +43,14 @@ void ForPanels(EmitContext& c, const kir::Buffer& tile, const CText& version, co
   std::vector<std::string> at;  // the innermost first
   for (size_t d = coords.size(); d-- > 0;) {
     const CText coordinate = EmitInt(c, coords[d]);
-    at.push_back(d + 1 == coords.size() ? CSum({coordinate, CScaled(panel, width)}).text : coordinate.text);
+    CText sum = coordinate;
+    if (d + 1 == coords.size()) sum = CSum({coordinate, CScaled(panel, width)});
+    if (share.rows > 0 && d == share.dim) sum = CSum({coordinate, CScaled({"(warp >> 2)"}, share.rows)});
+    at.push_back(sum.text);
   }
-  c.out.Line(call(TileAddress(tile, version, CScaled(panel, shared.rows() * shared.pitch)), absl::StrJoin(at, ", ")));
+  CText offset = CScaled(panel, shared.rows() * shared.pitch);
+  if (share.rows > 0) offset = CSum({offset, CScaled({"(warp >> 2)"}, share.rows * shared.pitch)});
+  c.out.Line(call(TileAddress(tile, version, offset), absl::StrJoin(at, ", ")));
   if (panels > 1) c.Close();
 }
 
@@ -119,13 +137,13 @@ void Emit(EmitContext& c, const kir::Advance& s) {
 
 void Emit(EmitContext& c, const kir::TmaLoad& s) {
   const RingText& ring = c.rings[s.ring];
-  ForPanels(c, c.buffer(s.dst), {ring.slot}, s.coords, [&](const std::string& address, const std::string& at) {
+  ForPanels(c, c.buffer(s.dst), {ring.slot}, s.coords, {}, [&](const std::string& address, const std::string& at) {
     return Cat("tma_load(", address, ", ", c.maps[s.map], ", ", BarrierAt(ring.full, ring.slot), ", ", at, ");");
   });
 }
 
 void Emit(EmitContext& c, const kir::TmaStore& s) {
-  ForPanels(c, c.buffer(s.src), EmitInt(c, s.version), s.coords, [&](const std::string& address, const std::string& at) {
+  ForPanels(c, c.buffer(s.src), EmitInt(c, s.version), s.coords, ShareOf(c, s.map), [&](const std::string& address, const std::string& at) {
     return Cat(s.op == kir::StoreOp::kAdd ? "tma_add(" : "tma_store(", c.maps[s.map], ", ", address, ", ", at, ");");
   });
 }

@@ -31,6 +31,17 @@ bool HasOrder(const kir::Block& block) {
   });
 }
 
+constexpr int kWarpgroupWarps = 4;
+
+bool SyncsWarpgroups(const kir::Block& block) {
+  return std::any_of(block.begin(), block.end(), [](const kir::Stmt& stmt) {
+    const std::vector<const kir::Block*> children = kir::ChildBlocks(stmt);
+    auto* sync = std::get_if<kir::BarSync>(&stmt.op);
+    return (sync != nullptr && sync->by_warpgroup) ||
+           std::any_of(children.begin(), children.end(), [](const kir::Block* child) { return SyncsWarpgroups(*child); });
+  });
+}
+
 // The body of a role, in the branch that its warps take.
 void EmitRole(EmitContext& c, const kir::Role& role, int first_warp, int* barriers) {
   const CText block_warp{"block_warp"};
@@ -42,6 +53,8 @@ void EmitRole(EmitContext& c, const kir::Role& role, int first_warp, int* barrie
   c.role.barrier = *barriers + 1;
   c.role.order = c.role.barrier + role.instances;
   *barriers += role.instances * (role.instances > 1 ? 2 : 1);
+  c.role.by_warpgroup = *barriers + 1;
+  if (SyncsWarpgroups(role.body)) *barriers += role.warps / kWarpgroupWarps;
   if (role.instances > 1) {
     VarId var = role.instance;
     c.role.instance = c.names.Fresh(var == kNoId ? "instance" : c.kernel.vars[var].name);
@@ -59,7 +72,8 @@ void EmitRole(EmitContext& c, const kir::Role& role, int first_warp, int* barrie
     c.Open(Cat("if (block_warp == ", first_warp, " && elect_one()) {"));
   } else {
     c.role.writer = "leader";
-    c.out.Optional("leader", role.warps > 1 ? "const bool leader = warp == 0 && lane == 0;" : "const bool leader = lane == 0;");
+    const char* first = role.stores_by_warpgroup ? "(warp & 3) == 0 && lane == 0" : role.warps > 1 ? "warp == 0 && lane == 0" : "lane == 0";
+    c.out.Optional("leader", Cat("const bool leader = ", first, ";"));
   }
   EmitRingPositions(c);
   // The first instance has the order token: the other one gives it.
@@ -116,8 +130,9 @@ void Emit(EmitContext& c, const kir::ForTiles& loop) {
   c.Close();
 }
 
-void Emit(EmitContext& c, const kir::BarSync&) {
+void Emit(EmitContext& c, const kir::BarSync& s) {
   if (c.role.role == nullptr) return c.out.Line("__syncthreads();");
+  if (s.by_warpgroup) return c.out.Line(Cat("barrier_sync<", kWarpgroupWarps * kLanes, ">(", c.role.by_warpgroup, " + (warp >> 2));"));
   const int warps = c.role.role->warps;
   c.out.Line(warps == 1 ? "__syncwarp();" : Cat("barrier_sync<", warps * kLanes, ">(", OfInstance(c, c.role.barrier), ");"));
 }

@@ -158,7 +158,7 @@ class Printer {
              names_.buffer(op.src), " over axis ", op.axis, op.keep_warps ? ", a part each warp" : ""));
   }
   void Print(const Mma& op) { Line(Cat("mma ", names_.buffer(op.acc), " += ", names_.buffer(op.a), " * ", names_.buffer(op.b))); }
-  void Print(const BarSync&) { Line("barrier"); }
+  void Print(const BarSync& op) { Line(op.by_warpgroup ? "barrier of each warpgroup" : "barrier"); }
 
   // ---- roles, rings, TMA, wgmma
   void Print(const Roles& op) {

@@ -64,7 +64,7 @@ class KernelVerifier {
   void CheckRole(const Role& role, int first_warp, const std::string& path);
   void Check(const ForTiles& op, const std::string& path);
   const Ring* RingOf(RingId id);
-  const TensorMap* MapOf(MapId id, BufferId tile, const std::vector<Expr>& coords);
+  const TensorMap* MapOf(MapId id, BufferId tile, const std::vector<Expr>& coords, int shares = 1);
   void Check(const Acquire& op);
   void Check(const ExpectTx& op);
   void Check(const Release& op);

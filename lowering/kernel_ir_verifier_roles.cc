@@ -127,6 +127,7 @@ void KernelVerifier::CheckRegisterBudget(const Roles& op) {
 }
 
 void KernelVerifier::CheckRole(const Role& role, int first_warp, const std::string& path) {
+  Requires(!role.stores_by_warpgroup || (role.instances == 1 && role.warps % kWarpgroup == 0), "role '", role.name, "' cannot store by warpgroup");
   Requires(!role.one_thread || role.instances == 1, "role '", role.name, "' of one thread has several instances");
   const std::vector<bool> bound = bound_;
   for (const Ring& ring : kernel_.rings) Bind(ring.slot);
@@ -192,7 +193,17 @@ void KernelVerifier::Check(const OrderPass&) { Check(OrderWait{}); }
 
 // ---- bulk tensor copies
 
-const TensorMap* KernelVerifier::MapOf(MapId id, BufferId tile_id, const std::vector<Expr>& coords) {
+// The box as it is for the whole tile, when each of `shares` warpgroups moves its rows.
+static std::vector<int64_t> Together(std::vector<int64_t> box, int shares) {
+  for (size_t d = 0; d + 1 < box.size(); ++d) {
+    if (box[d] == 1) continue;
+    box[d] *= shares;
+    break;
+  }
+  return box;
+}
+
+const TensorMap* KernelVerifier::MapOf(MapId id, BufferId tile_id, const std::vector<Expr>& coords, int shares) {
   if (!Requires(id < kernel_.tensor_maps.size(), "uses tensor map ", id, " of ", kernel_.tensor_maps.size())) return nullptr;
   const TensorMap& map = kernel_.tensor_maps[id];
   if (!Requires(tile_id < kernel_.buffers.size() && kernel_.buffers[tile_id].space == Space::kShared, Name(tile_id),
@@ -207,7 +218,7 @@ const TensorMap* KernelVerifier::MapOf(MapId id, BufferId tile_id, const std::ve
   const bool whole = shared.pitch == shared.panel && row % shared.panel == 0 &&
                      map.box.back() * shared.element_bytes == shared.panel &&
                      map.swizzle == (shared.swizzled ? shared.panel : 0) && !shared.extents.empty() &&
-                     Proper(map.box, map.box.size() - 1) == Proper(shared.extents, shared.extents.size() - 1);
+                     Proper(Together(map.box, shares), map.box.size() - 1) == Proper(shared.extents, shared.extents.size() - 1);
   Requires(whole, Name(tile_id), " (", ToString(shared), ") is not made of boxes of the tensor map of ", Name(map.buffer));
   CheckPlacement(tile);
   return &map;
@@ -221,7 +232,8 @@ void KernelVerifier::Check(const TmaLoad& op) {
 }
 
 void KernelVerifier::Check(const TmaStore& op) {
-  const TensorMap* map = MapOf(op.map, op.src, op.coords);
+  const bool by_warpgroup = role_ != nullptr && role_->stores_by_warpgroup;
+  const TensorMap* map = MapOf(op.map, op.src, op.coords, by_warpgroup ? role_->warps / kWarpgroup : 1);
   if (map == nullptr) return;
   Integer(op.version, "version");
   Requires(kernel_.buffers[map->buffer].written, "writes ", Name(map->buffer), ", which is not marked as written");

@@ -32,6 +32,9 @@ struct Role {
   int instances = 1;
   VarId instance = kNoId;   // if given: bound in the body to the instance's number, 0 … instances − 1 (to skip the tiles before its first: Advance)
   bool one_thread = false;  // a single elected thread runs the body (it issues TMA loads); the others wait at the end
+  // Its TMA stores are issued, committed and waited for by the first thread of each warpgroup, for that warpgroup's share of the tile's rows (the first dim of
+  // the box that is not 1 is so much smaller), instead of by one thread for all.
+  bool stores_by_warpgroup = false;
   int max_registers = 0;    // setmaxnreg for its warps, a multiple of 8 (24 … 240); 0: none. Needs whole warpgroups
   Block body;
 };
@@ -80,7 +83,7 @@ struct LaneReduce { ReduceOp op = ReduceOp::kInvalid; BufferId dst = kNoId, src 
 struct Mma { BufferId acc = kNoId, a = kNoId, b = kNoId; };
 
 // ---- synchronisation
-struct BarSync {};     // all warps of the role (instance), or of the block outside Roles
+struct BarSync { bool by_warpgroup = false; };  // all warps of the role (instance), or of the block outside Roles; or those of each warpgroup of the role
 
 struct Print { std::string format; std::vector<Expr> args; };
 struct Assert { Expr cond; std::string message; };

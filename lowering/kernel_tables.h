@@ -25,6 +25,7 @@ struct Buffer {
   SharedLayout shared;
   int64_t versions = 1;
   int64_t offset = -1;
+  bool by_warpgroup = false;         // each warpgroup touches its own share of the rows only: its own barriers suffice
   // kRegister: registers of each thread, layout.regs() elements. Rank 0: one scalar a thread (a mutable variable).
   FragmentLayout layout;
 };

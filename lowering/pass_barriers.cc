@@ -125,16 +125,21 @@ class BarrierPlacer {
   }
 
   // A barrier: what was pending is seen by all, but writes that were not fenced are still unseen by the async proxy.
-  static void Settle(Pending* pending) {
-    Pending unfenced;
+  // `by_warpgroup`: only of what each warpgroup keeps to itself.
+  void Settle(Pending* pending, bool by_warpgroup = false) const {
+    Pending left;
     for (Use use : *pending) {
-      if (!use.unfenced) continue;
-      use.settled = true;
-      unfenced.push_back(use);
+      if (by_warpgroup && !KeptByWarpgroups(use.buffer)) {
+        left.push_back(use);
+      } else if (use.unfenced) {
+        use.settled = true;
+        left.push_back(use);
+      }
     }
-    *pending = std::move(unfenced);
+    *pending = std::move(left);
     Normalise(pending);
   }
+  bool KeptByWarpgroups(BufferId id) const { return id < k_.buffers.size() && k_.buffers[id].by_warpgroup; }
   static void Fence(Pending* pending) {
     Pending fenced;
     for (Use use : *pending) {
@@ -165,15 +170,19 @@ class BarrierPlacer {
       if (std::holds_alternative<kir::Continue>(block[i].op) && !continues_.empty()) continues_.back() = Union(continues_.back(), pending);
       const bool nested = !kir::ChildBlocks(block[i]).empty() && !std::holds_alternative<kir::Elementwise>(block[i].op);
       const Uses uses = UsesOf(nested ? Shell(block[i]) : block[i]);
-      bool conflict = false, unfenced = false;
+      bool conflict = false, unfenced = false, by_warpgroup = true;
       for (const Use& use : uses.all) {
-        conflict |= Clash(use, uses.proxy, pending);
+        for (const Use& other : pending) {
+          if ((!uses.proxy && other.settled) || !Conflict(use, other)) continue;
+          conflict = true;
+          by_warpgroup &= use.buffer == other.buffer && KeptByWarpgroups(use.buffer);
+        }
         for (const Use& other : pending) unfenced |= uses.proxy && other.unfenced && Conflict(use, other);
       }
       if (unfenced) block.insert(block.begin() + static_cast<std::ptrdiff_t>(i++), kir::Stmt{kir::ProxyFence{}, block[i].loc});
       if (unfenced) Fence(&pending);
-      if (conflict) block.insert(block.begin() + static_cast<std::ptrdiff_t>(i++), kir::Stmt{kir::BarSync{}, block[i].loc});
-      if (conflict) Settle(&pending);
+      if (conflict) block.insert(block.begin() + static_cast<std::ptrdiff_t>(i++), kir::Stmt{kir::BarSync{by_warpgroup}, block[i].loc});
+      if (conflict) Settle(&pending, by_warpgroup);
       pending.insert(pending.end(), uses.lasting.begin(), uses.lasting.end());
       Normalise(&pending);
       if (nested) Nested(block[i], uses.all, pending);
@@ -195,7 +204,7 @@ class BarrierPlacer {
     if (auto* wait = std::get_if<kir::WgmmaWait>(&stmt.op)) return retire(wait->retires, false);
     if (auto* wait = std::get_if<kir::StoreWait>(&stmt.op)) return retire(wait->retires, false);
     if (std::holds_alternative<kir::ProxyFence>(stmt.op)) return Fence(&pending), true;
-    if (std::holds_alternative<kir::BarSync>(stmt.op)) return Settle(&pending), true;
+    if (auto* sync = std::get_if<kir::BarSync>(&stmt.op)) return Settle(&pending, sync->by_warpgroup), true;
     return false;
   }
 

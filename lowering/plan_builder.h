@@ -133,9 +133,22 @@ class PlanBuilder {
   // plan_store.cc: results that leave through shared memory by TMA.
   void FindStores();
   bool CanTmaStore(const Copy& copy, std::string* why = nullptr) const;
+  bool SplitsByWarpgroup(const Region& fragment) const;
   int64_t StoreChunk(const Copy& copy) const;
   absl::Status EmitTmaStore(const Copy& copy);
   kir::MapId EmitBoxStore(const Region& to, BufferId from, Expr version, int64_t column);
+
+  // plan_pieces.cc: work on a fragment that leaves in pieces, done a piece at a time.
+  struct Pieces {
+    kir::Block loads;  // from global memory, issued a piece ahead
+    kir::Block work;   // in registers, on columns by themselves
+    kir::Block after;  // what had to wait for all of it
+  };
+  static bool CutColumns(FragmentLayout* layout, int64_t width);
+  Pieces TakePieces(int64_t columns, int64_t width);
+  bool IsPieceable(const kir::Elementwise& loop, int64_t columns, int64_t width) const;
+  bool IsPieceable(const kir::Copy& copy, int64_t columns, int64_t width) const;
+  void EmitPiece(const kir::Block& work, int64_t column, int64_t width);
 
   // plan_report.cc: which way copies go, for people.
   void Report(const std::string& line);
@@ -173,6 +186,7 @@ class PlanBuilder {
   std::map<std::tuple<int64_t, int64_t, int64_t, DType>, BufferId> store_stages_;  // rows, columns, versions, type: what results pass through
   int instances_ = 1;                                // of the role that computes
   Expr turn_;                                        // number of the instance, when there are several
+  bool stores_by_warpgroup_ = true;                  // each warpgroup stores what it computed
   int store_stages_wanted_ = 0;                      // copies that leave by TMA
   absl::flat_hash_set<BufferId> forwarded_tiles_;    // program tiles that only lead to a tensor
   std::vector<VarId> producer_vars_;                 // variables that the producer has so far

@@ -93,7 +93,9 @@ absl::Status PlanBuilder::EmitRoles() {
   MakeRings();
   FindStores();
   instances_ = TakesTurns() ? 2 : 1;
+  stores_by_warpgroup_ &= store_stages_wanted_ > 0 && instances_ == 1;
   kir::Role compute{.name = "compute", .warps = s_.warps, .instances = instances_}, load{.name = "load", .warps = 1, .one_thread = true};
+  compute.stores_by_warpgroup = stores_by_warpgroup_;
   if (instances_ > 1) {
     compute.instance = NewVar("turn");
     turn_ = VarExpr(compute.instance);

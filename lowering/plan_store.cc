@@ -12,42 +12,9 @@ namespace tilert {
 namespace {
 
 constexpr int64_t kPanelBytes = 128;
+constexpr int kWarpgroupWarps = 4;
+constexpr int64_t kSwizzleRows = 8;           // after which a swizzle pattern repeats
 constexpr int64_t kLargestPiece = 32 * 1024;  // bytes
-
-// `layout` cut to its first `width` columns, when the columns beyond differ only in registers.
-bool CutColumns(FragmentLayout* layout, int64_t width) {
-  LayoutDim& columns = layout->dims.back();
-  int64_t product = 1;
-  std::vector<Factor> kept;
-  for (Factor factor : columns.factors) {
-    if (product < width) {
-      if (width % product != 0) return false;
-      const int64_t wanted = width / product;
-      if (factor.size > wanted && (factor.size % wanted != 0 || factor.owner != Owner::kReg)) return false;
-      if (factor.size <= wanted && wanted % factor.size != 0) return false;
-      factor.size = std::min(factor.size, wanted);
-      product *= factor.size;
-      kept.push_back(factor);
-    } else if (factor.owner != Owner::kReg && factor.size > 1) {
-      return false;
-    }
-  }
-  columns = {width, std::move(kept)};
-  // Registers in the order they had, without gaps.
-  std::vector<Factor*> registers;
-  for (LayoutDim& dim : layout->dims) {
-    for (Factor& factor : dim.factors) {
-      if (factor.owner == Owner::kReg) registers.push_back(&factor);
-    }
-  }
-  std::sort(registers.begin(), registers.end(), [](const Factor* a, const Factor* b) { return a->stride < b->stride; });
-  int64_t stride = 1;
-  for (Factor* factor : registers) {
-    factor->stride = stride;
-    stride *= factor->size;
-  }
-  return product == width;
-}
 
 }  // namespace
 
@@ -94,8 +61,21 @@ void PlanBuilder::FindStores() {
   visit(s_.L().body);
   ForEachStmt(s_.L().body, [&](const Stmt& stmt) {
     auto* copy = std::get_if<Copy>(&stmt.op);
-    store_stages_wanted_ += copy != nullptr && CanTmaStore(*copy);
+    if (copy == nullptr || !CanTmaStore(*copy)) return;
+    ++store_stages_wanted_;
+    const auto forwarded = forwarded_.find(copy);
+    stores_by_warpgroup_ &= SplitsByWarpgroup(forwarded == forwarded_.end() ? copy->src : forwarded->second->src);
   });
+}
+
+// True when each warpgroup holds a block of whole rows: it can store them without waiting for the others.
+bool PlanBuilder::SplitsByWarpgroup(const Region& fragment) const {
+  FragmentLayout layout;
+  const int64_t warpgroups = s_.warps / kWarpgroupWarps;
+  if (s_.scope(fragment.buffer) != Scope::kFragment || warpgroups < 2 || !FragmentBox(fragment, &layout) || layout.dims.size() != 2) return false;
+  const LayoutDim& rows = layout.dims[0];
+  if (rows.factors.empty() || rows.extent != rows.padded() || rows.extent % (warpgroups * kSwizzleRows) != 0) return false;
+  return rows.factors.back() == Factor{warpgroups, Owner::kWarp, kWarpgroupWarps};
 }
 
 // Columns of a piece; 0: the fragment cannot leave in pieces.
@@ -151,6 +131,7 @@ kir::MapId PlanBuilder::EmitBoxStore(const Region& to, BufferId from, Expr versi
   std::vector<int64_t> box = s_.Extents(to.extent);
   box.back() = tile.shared.extents.back();
   const int64_t panel = TmaPanel(s_, to.buffer, box, tile.shared, tile.dtype);
+  if (stores_by_warpgroup_) box[static_cast<size_t>(MovingDims(box)[0])] /= s_.warps / kWarpgroupWarps;
   const kir::MapId map = MapOf(to.buffer, box, panel, tile.shared.swizzled ? static_cast<int>(tile.shared.panel) : 0);
   std::vector<Expr> coords = Tr(to.start);
   coords.back() = AddIndex(k_.exprs, coords.back(), column);
@@ -162,6 +143,8 @@ kir::MapId PlanBuilder::EmitBoxStore(const Region& to, BufferId from, Expr versi
 absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
   Copy copy = store;
   if (const auto it = forwarded_.find(&store); it != forwarded_.end()) copy.src = it->second->src;
+  const int64_t width = s_.scope(copy.src.buffer) == Scope::kFragment ? StoreChunk(copy) : 0, columns = s_.Extents(copy.dst.extent).back();
+  const Pieces pieces = width > 0 && width < columns ? TakePieces(columns, width) : Pieces{};
   // A store of an earlier iteration to the same place must have arrived.
   if (loops_ > 0) Emit(kir::StoreWait{0, false, {}});
   if (s_.scope(copy.src.buffer) == Scope::kShared) {
@@ -170,7 +153,6 @@ absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
     Emit(kir::StoreWait{0, true, {{tile, Int(0)}}});
     return absl::OkStatus();
   }
-  const int64_t width = StoreChunk(copy), columns = s_.Extents(copy.dst.extent).back();
   const DType dtype = s_.buffer(copy.dst.buffer).dtype;
   FragmentLayout piece;
   if (!FragmentBox(copy.src, &piece) || (width < columns && !CutColumns(&piece, width))) {
@@ -180,12 +162,17 @@ absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
   const auto key = std::tuple(rows, width, versions, dtype);
   if (!store_stages_.contains(key)) {
     store_stages_[key] = NewShared(s_.buffer(copy.dst.buffer).name + "_stage", dtype, SwizzledShared({rows, width}, DTypeBytes(dtype)), versions * instances_);
+    k_.buffers[store_stages_[key]].by_warpgroup = stores_by_warpgroup_;
   }
   const BufferId stage = store_stages_[key];
   const kir::TileAccess whole = Access(copy.src);
+  EmitPiece(pieces.loads, 0, width);
   for (int64_t column = 0, i = 0; column < columns; column += width, ++i) {
     Expr version = Int(i % versions);
     if (instances_ > 1) version = Fold(k_.exprs, AddIndex(k_.exprs, k_.exprs.Binary(ExprOp::kMul, turn_, Int(versions)), i % versions));
+    if (column + width < columns) EmitPiece(pieces.loads, column + width, width);
+    EmitPiece(pieces.work, column, width);
+    if (column + width == columns) block_->insert(block_->end(), pieces.after.begin(), pieces.after.end());
     // Where versions take turns without end, the one to be reused was stored `versions` pieces ago; else the first piece waits for all.
     const bool in_turn = store_stages_wanted_ == 1 && columns / width % versions == 0;
     Emit(kir::StoreWait{i == 0 && !in_turn ? 0 : static_cast<int>(versions - 1), true, {{stage, version}}});

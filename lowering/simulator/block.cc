@@ -85,7 +85,11 @@ void ThreadBlock::ArriveAtBarrier(Warp& warp, const CStmt& stmt) {
   uint64_t hash = static_cast<uint64_t>(stmt.number) + 1;
   for (const ControlFrame& frame : warp.stack) hash = (hash ^ static_cast<uint64_t>(frame.value)) * 0x9e3779b97f4a7c15;
   warp.barrier_instance = hash;
-  const Group& group = groups_[static_cast<size_t>(warp.group)];
+  Group group = groups_[static_cast<size_t>(warp.group)];
+  if (std::get<CBarSync>(stmt.op).by_warpgroup) {
+    group.first += warp.index / kWarpgroupWarps * kWarpgroupWarps;
+    group.warps = kWarpgroupWarps;
+  }
   for (int w = group.first; w < group.first + group.warps; ++w) {
     const Warp& other = warps_[static_cast<size_t>(w)];
     if (other.state != Warp::State::kAtBarrier || other.group != warp.group) return;

@@ -46,7 +46,10 @@ std::string AsyncWork::SlotName(int slot) const {
   return Cat("slot ", slot - kernel_.ring_slots[ring], " of ring ", kernel_.kernel->rings[ring].name);
 }
 
-bool AsyncWork::Issues(const Warp& warp) const { return warp.index == 0; }
+bool AsyncWork::Issues(const Warp& warp) const {
+  const bool by_warpgroup = block_.groups_[static_cast<size_t>(warp.group)].stores_by_warpgroup;
+  return by_warpgroup ? warp.index % kWarpgroupWarps == 0 : warp.index == 0;
+}
 
 void AsyncWork::FailAt(int stmt, const std::string& what) {
   if (!block_.failed())

@@ -78,12 +78,13 @@ class AsyncWork {
     int64_t shared, global, begin, end;
   };  // 16 bytes; begin … end: elements inside the tensor
   template <typename Visit>
-  void ForEachChunk(const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, Visit visit) const;
+  void ForEachChunk(const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, int share, Visit visit) const;
   std::vector<int64_t> Coords(Warp& warp, const CTmaTile& tile);
   Observer AsyncObserver(const Warp& warp, int lane, int component, uint32_t epoch) const;
   void TouchTile(Warp& warp, BufferId tile, int64_t version, bool write, const Observer& now);
-  void TouchTensor(Warp& warp, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, AccessKind kind,
-                   const Observer& now);
+  void TouchShare(Warp& warp, const CTmaTile& tile, const PendingStore& store, const Observer& now);
+  void TouchTensor(Warp& warp, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, int share,
+                   AccessKind kind, const Observer& now);
   void Run(Warp& warp, const CStmt& stmt, const CTmaLoad& load);
   void Run(Warp& warp, const CStmt& stmt, const CTmaStore& store);
   void Run(Warp& warp, const CStoreWait& wait);

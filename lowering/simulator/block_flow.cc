@@ -81,7 +81,8 @@ void ThreadBlock::EnterRoles(Warp& warp, const CStmt& stmt, const CRoles& roles)
     for (size_t r = 0; r < roles.roles.size(); ++r) {
       const kir::Role& role = *roles.roles[r].source;
       for (int i = 0; i < role.instances; ++i)
-        groups_.push_back({role.name, static_cast<int>(r), i, roles.roles[r].first_warp + i * role.warps, role.warps});
+        groups_.push_back({role.name, static_cast<int>(r), i, roles.roles[r].first_warp + i * role.warps, role.warps,
+                           role.stores_by_warpgroup});
     }
   }
   size_t number = 1;

@@ -15,13 +15,13 @@ constexpr int64_t kChunkBytes = SharedShadow::kSectorBytes;
 // Chunks of 16 bytes of a tile, panel by panel within a row of it: `shared` bytes from the start of shared memory, `global`
 // elements from that of the tensor.
 template <typename Visit>
-void AsyncWork::ForEachChunk(const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, Visit visit) const {
+void AsyncWork::ForEachChunk(const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, int share, Visit visit) const {
   const BufferInfo &tensor = kernel_.buffers[tile.tensor], &shared = kernel_.buffers[tile.tile];
   const size_t rank = tile.box.size();
   const int64_t columns = shared.shape.back(), rows = static_cast<int64_t>(shared.offsets.size()) / columns,
                 step = kChunkBytes / shared.bytes;
   const int64_t start = shared.source->offset + version * shared.version_bytes;
-  for (int64_t row = 0; row < rows; ++row) {
+  for (int64_t row = share * (rows / tile.shares); row < (share + 1) * (rows / tile.shares); ++row) {
     int64_t rest = row, at = 0;
     bool inside = true;
     for (size_t d = rank - 1; d-- > 0;) {
@@ -74,13 +74,24 @@ void AsyncWork::TouchTile(Warp& warp, BufferId tile, int64_t version, bool write
   block_.run_.report->shared_accesses += static_cast<int64_t>(info.offsets.size());
 }
 
+// What one warpgroup stores of a version of a tile.
+void AsyncWork::TouchShare(Warp& warp, const CTmaTile& tile, const PendingStore& store, const Observer& now) {
+  ForEachChunk(tile, store.version, store.coords, store.share, [&](const Chunk& chunk) {
+    Agent other;
+    const char* fault = block_.shared_shadow_.TouchAsync(static_cast<size_t>(chunk.shared / kChunkBytes), false, now, &other);
+    if (fault == nullptr || block_.failed()) return;
+    block_.Fail(warp, 0, Cat("version ", store.version, " of ", kernel_.buffers[tile.tile].source->name, ", byte ", chunk.shared,
+                             " of shared memory: ", fault, " ", block_.Describe(other)));
+  });
+}
+
 void AsyncWork::TouchTensor(Warp& warp, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords,
-                            AccessKind kind, const Observer& now) {
+                            int share, AccessKind kind, const Observer& now) {
   const BufferInfo& tensor = kernel_.buffers[tile.tensor];
   Shadow* shadow = block_.run_.globals[tile.tensor].shadow.get();
   if (shadow == nullptr && kind != AccessKind::kRead)
     return block_.Fail(warp, 0, Cat("writes ", tensor.source->name, ", which is declared to be read only"));
-  ForEachChunk(tile, version, coords, [&](const Chunk& chunk) {
+  ForEachChunk(tile, version, coords, share, [&](const Chunk& chunk) {
     block_.run_.report->global_accesses += chunk.end - chunk.begin;
     for (int64_t e = chunk.begin; e < chunk.end && shadow != nullptr && !block_.failed(); ++e) {
       Agent other;
@@ -106,7 +117,7 @@ void AsyncWork::Run(Warp& warp, const CStmt& stmt, const CTmaLoad& load) {
   slot.filled = std::max(slot.filled, work.round + 1);
   const Observer now = AsyncObserver(warp, 0, block_.components_.Slot(work.slot), work.round + 1);
   TouchTile(warp, load.tile.tile, work.version, true, now);
-  if (!block_.failed()) TouchTensor(warp, load.tile, work.version, work.coords, AccessKind::kRead, now);
+  if (!block_.failed()) TouchTensor(warp, load.tile, work.version, work.coords, 0, AccessKind::kRead, now);
   ++block_.run_.report->tma_loads;
   loads_.push_back(std::move(work));
 }
@@ -115,7 +126,7 @@ void AsyncWork::Land(const PendingLoad& load) {
   const CTmaTile& tile = std::get<CTmaLoad>(load.stmt->op).tile;
   const BufferInfo& info = kernel_.buffers[tile.tile];
   const uint8_t* tensor = block_.run_.globals[tile.tensor].data.data();
-  ForEachChunk(tile, load.version, load.coords, [&](const Chunk& chunk) {
+  ForEachChunk(tile, load.version, load.coords, 0, [&](const Chunk& chunk) {
     uint8_t* to = block_.shared_.data() + chunk.shared;
     std::memset(to, 0, kChunkBytes);
     if (chunk.end == chunk.begin) return;
@@ -150,10 +161,12 @@ void AsyncWork::Run(Warp& warp, const CStmt& stmt, const CTmaStore& store) {
   if (block_.failed()) return;
   if (work.version < 0 || work.version >= kernel_.buffers[store.tile.tile].source->versions)
     return block_.Fail(warp, 0, Cat("there is no version ", work.version, " of ", kernel_.buffers[store.tile.tile].source->name));
-  TouchTile(warp, store.tile.tile, work.version, false,
-            AsyncObserver(warp, 0, block_.components_.StoreRead(warp.number), work.group));
+  work.share = store.tile.shares > 1 ? warp.index / kWarpgroupWarps : 0;
+  const Observer reader = AsyncObserver(warp, 0, block_.components_.StoreRead(warp.number), work.group);
+  if (store.tile.shares == 1) TouchTile(warp, store.tile.tile, work.version, false, reader);
+  if (store.tile.shares > 1) TouchShare(warp, store.tile, work, reader);
   if (block_.failed()) return;
-  TouchTensor(warp, store.tile, work.version, work.coords, store.add ? AccessKind::kAtomic : AccessKind::kWrite,
+  TouchTensor(warp, store.tile, work.version, work.coords, work.share, store.add ? AccessKind::kAtomic : AccessKind::kWrite,
               AsyncObserver(warp, 0, block_.components_.StoreWrite(warp.number), work.group));
   ++block_.run_.report->tma_stores;
   warp.stores.push_back(std::move(work));
@@ -168,7 +181,7 @@ void AsyncWork::Step(Warp& warp, PendingStore& store) {
   if (store.stage == PendingStore::Stage::kIssued) {
     store.stage = PendingStore::Stage::kRead;
     store.data.resize(info.offsets.size() * static_cast<size_t>(info.bytes));
-    ForEachChunk(op.tile, store.version, store.coords, [&](const Chunk& chunk) {
+    ForEachChunk(op.tile, store.version, store.coords, store.share, [&](const Chunk& chunk) {
       std::memcpy(store.data.data() + kChunkBytes * next++, block_.shared_.data() + chunk.shared, kChunkBytes);
     });
     return;
@@ -176,7 +189,7 @@ void AsyncWork::Step(Warp& warp, PendingStore& store) {
   store.stage = PendingStore::Stage::kWritten;
   uint8_t* tensor = block_.run_.globals[op.tile.tensor].data.data();
   const Instr add{.op = ExprOp::kAdd, .type = info.source->dtype, .result = info.source->dtype};
-  ForEachChunk(op.tile, store.version, store.coords, [&](const Chunk& chunk) {
+  ForEachChunk(op.tile, store.version, store.coords, store.share, [&](const Chunk& chunk) {
     const uint8_t* from = store.data.data() + kChunkBytes * next++ + chunk.begin * info.bytes;
     uint8_t* to = tensor + (chunk.global + chunk.begin) * info.bytes;
     if (!op.add && chunk.end > chunk.begin) std::memcpy(to, from, static_cast<size_t>((chunk.end - chunk.begin) * info.bytes));

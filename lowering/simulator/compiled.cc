@@ -57,7 +57,7 @@ class Compiler {
   // Those of the Hopper family.
   absl::StatusOr<decltype(CStmt::op)> AsyncOperation(const kir::Stmt& stmt, const std::string& path);
   absl::StatusOr<decltype(CStmt::op)> Roles(const kir::Roles& roles, const std::string& path);
-  absl::StatusOr<CTmaTile> TmaTile(kir::MapId map, BufferId tile, const std::vector<Expr>& coords);
+  absl::StatusOr<CTmaTile> TmaTile(kir::MapId id, BufferId tile, const std::vector<Expr>& coords, int shares = 1);
   std::vector<CRetired> Retires(const std::vector<kir::Retired>& retires);
   absl::Status CheckPlace(const kir::Stmt& stmt);
 
@@ -68,6 +68,7 @@ class Compiler {
   bool in_points_ = false;
   int warps_;                // of the role (instance) that the statement is in
   bool one_thread_ = false;
+  int store_shares_ = 1;     // warpgroups of the role that store a part of a tile each
 };
 
 absl::StatusOr<int64_t> Compiler::Evaluate(Expr e) {
@@ -278,7 +279,7 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, c
       },
       [&](const kir::LaneReduce& s) -> Result { return CompileLaneReduce(result_, s); },
       [&](const kir::Mma& s) -> Result { return CompileMma(result_, s); },
-      [&](const kir::BarSync&) -> Result { return CBarSync{}; },
+      [&](const kir::BarSync& s) -> Result { return CBarSync{s.by_warpgroup}; },
       [&](const kir::Print& s) -> Result { return Point(CPrint{Codes(s.args)}, number); },
       [&](const kir::Assert& s) -> Result {
         return Point(CAssert{exprs_.Compile(s.cond), s.message}, number);
@@ -297,10 +298,15 @@ std::vector<CRetired> Compiler::Retires(const std::vector<kir::Retired>& retires
   return result;
 }
 
-absl::StatusOr<CTmaTile> Compiler::TmaTile(kir::MapId map, BufferId tile, const std::vector<Expr>& coords) {
-  if (map >= kernel_.tensor_maps.size()) return Internal("no such tensor map");
-  TILERT_RETURN_IF_ERROR(CheckTmaTile(result_, kernel_.tensor_maps[map], tile, coords.size()));
-  return CTmaTile{kernel_.tensor_maps[map].buffer, tile, kernel_.tensor_maps[map].box, Codes(coords)};
+// `shares`: so many warpgroups move a part of the tile each, by boxes with a part of its rows.
+absl::StatusOr<CTmaTile> Compiler::TmaTile(kir::MapId id, BufferId tile, const std::vector<Expr>& coords, int shares) {
+  if (id >= kernel_.tensor_maps.size()) return Internal("no such tensor map");
+  kir::TensorMap map = kernel_.tensor_maps[id];
+  size_t dim = 0;
+  while (dim + 1 < map.box.size() && map.box[dim] == 1) ++dim;
+  if (shares > 1 && dim + 1 < map.box.size()) map.box[dim] *= shares;
+  TILERT_RETURN_IF_ERROR(CheckTmaTile(result_, map, tile, coords.size()));
+  return CTmaTile{map.buffer, tile, map.box, Codes(coords), shares};
 }
 
 // What a statement asks of the threads that run it.
@@ -326,9 +332,11 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Roles(const kir::Roles& roles, con
   for (const kir::Role& role : roles.roles) {
     warps_ = role.warps;
     one_thread_ = role.one_thread;
+    store_shares_ = role.stores_by_warpgroup ? std::max(1, role.warps / 4) : 1;
     absl::StatusOr<CBlock> body = Body(role.body, Cat(path, ".", role.name));
     warps_ = kernel_.warps;
     one_thread_ = false;
+    store_shares_ = 1;
     if (!body.ok()) return body.status();
     result.roles.push_back({&role, first_warp, *std::move(body)});
     first_warp += role.warps * role.instances;
@@ -367,7 +375,7 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::AsyncOperation(const kir::Stmt& st
         return CTmaLoad{std::move(tile), s.ring};
       },
       [&](const kir::TmaStore& s) -> Result {
-        TILERT_ASSIGN_OR_RETURN(CTmaTile tile, TmaTile(s.map, s.src, s.coords));
+        TILERT_ASSIGN_OR_RETURN(CTmaTile tile, TmaTile(s.map, s.src, s.coords, store_shares_));
         const bool add = s.op == kir::StoreOp::kAdd;
         result_.float_atomics = result_.float_atomics || (add && IsFloat(kernel_.buffers[s.src].dtype));
         CTmaStore store{std::move(tile), {}, static_cast<bool>(s.version), add};

@@ -50,7 +50,7 @@ struct CCopy {
 };
 struct CCommit {};
 struct CWait { int pending; std::vector<CRetired> retires; };
-struct CBarSync {};
+struct CBarSync { bool by_warpgroup = false; };
 
 // For each dst register and lane of a warp the reduction of all src elements of that warp that agree in the other dimensions.
 struct CLaneReduce {

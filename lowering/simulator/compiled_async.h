@@ -53,6 +53,7 @@ struct CTmaTile {
   BufferId tensor, tile;
   std::vector<int64_t> box;
   std::vector<Code> coords;
+  int shares = 1;  // warpgroups that move a part of the rows each; `box` is the whole tile's
 };
 struct CTmaLoad { CTmaTile tile; kir::RingId ring; };
 struct CTmaStore { CTmaTile tile; Code version; bool has_version; bool add; };

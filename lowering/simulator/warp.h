@@ -50,6 +50,7 @@ struct PendingStore {
   uint32_t group = 0;
   enum class Stage : uint8_t { kIssued, kRead, kWritten } stage = Stage::kIssued;
   int64_t version = 0;
+  int share = 0;              // number of the warpgroup that stores this part; 0 when one thread stores all
   std::vector<int64_t> coords;
   std::vector<uint8_t> data;  // the box, once read
 };
@@ -95,6 +96,8 @@ struct Group {
   std::string name;  // of the role
   int role = -1, instance = 0;
   int first = 0, warps = 0;
+  bool stores_by_warpgroup = false;
 };
+inline constexpr int kWarpgroupWarps = 4;
 
 }  // namespace tilert::sim
