@@ -56,6 +56,10 @@ absl::StatusOr<Call> BenchContext::MakeCall(const std::string& entry, const std:
   for (const std::string& name : settings_.fixed) {
     if (const auto it = dims.find(name); it != dims.end()) spec.dims.insert(*it), key += Cat(" ", name, "=", it->second);
   }
+  for (const Variant& variant : bundle_->bundle().variants) {
+    const bool is_wanted = variant.name == settings_.variant && bundle_->bundle().programs[variant.program].name == entry;
+    if (is_wanted) spec.constants = variant.constants;
+  }
   std::shared_ptr<Kernel>& kernel = kernels_[key];
   if (kernel == nullptr) {
     TILERT_ASSIGN_OR_RETURN(std::shared_ptr<Kernel> made, Kernel::Create(device_->runtime(), bundle_, spec));
@@ -84,6 +88,8 @@ absl::StatusOr<Call> BenchContext::MakeCall(const std::string& entry, const std:
   call.request.tensors = call.tensors;
   call.request.workspace = call.workspace.data();
   call.request.workspace_bytes = bytes;
+  TILERT_ASSIGN_OR_RETURN(const KernelChoice choice, kernel->Choice(call.tensors, {}));
+  call.schedule = choice.is_general ? "general" : choice.schedule.empty() ? "default" : choice.schedule;
   return call;
 }
 
@@ -96,7 +102,7 @@ void BenchContext::Emit(const std::string& line) {
 void BenchContext::Emit(const Row& row) {
   std::string line =
       Cat("{\"bench\": \"", row.bench, "\", \"dtype\": \"", row.dtype, "\", \"shape\": \"", row.shape, "\", \"layout\": \"",
-          row.layout, "\", \"family\": \"", family(), "\", ",
+          row.layout, "\", \"family\": \"", family(), "\", \"schedule\": \"", row.schedule, "\", ",
           Format("\"us\": %.2f, \"tflops\": %.1f, \"gbs\": %.1f", row.us, row.flop / row.us * 1e-6, row.bytes / row.us * 1e-3));
   for (size_t i = 0; i < row.peers.size(); ++i) {
     const Row::Peer& peer = row.peers[i];

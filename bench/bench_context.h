@@ -20,6 +20,7 @@ struct Settings {
   // Names as in the result lines, e.g. "gemm/bf16/nt/4096x4096x4096": any of these inside; empty: all.
   std::vector<std::string> filter;
   std::vector<std::string> fixed;  // names of dims that kernels are specialised to
+  std::string variant;             // of the programs that have it; empty: the runtime's choice
   std::string out;
   int repeats = 20;
 };
@@ -32,6 +33,7 @@ struct Call {
   std::vector<TensorArg> tensors;
   tool::DeviceMemory workspace;
   LaunchRequest request;
+  std::string schedule;  // the variant that it runs; "default", "general"
   absl::Status Run() { return kernel->Launch(request); }
 };
 
@@ -45,6 +47,7 @@ struct Row {
   std::string bench, dtype, shape, layout;
   double us = 0, flop = 0, bytes = 0;
   std::vector<Peer> peers;
+  std::string schedule = {};  // as in Call
   // What the filter looks at.
   std::string Name() const { return bench + "/" + dtype + "/" + layout + "/" + shape; }
 };

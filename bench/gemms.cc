@@ -76,6 +76,7 @@ class GemmBench {
       TILERT_RETURN_IF_ERROR(CompareResults(context_.driver(), type, shape, call.memory[2].address(), peer_c.address()));
     }
     const double x = double(m), y = double(n), z = double(k);
+    row.schedule = call.schedule;
     row.us = tool::Median(times[0]);
     row.flop = 2 * x * y * z;
     row.bytes = 2 * (x * z + z * y + x * y);

@@ -2,10 +2,10 @@
 // --out.
 //
 //   kernels_bench [--family hopper] [--only "gemm attention"] [--filter gemm/bf16/nt/4096x4096x4096] [--fix N,K] [--repeats 20]
-//   [--out results.jsonl]
+//   [--variant 128x256] [--out results.jsonl]
 //
 // The environment gives what the command line does not: TILERT_FAMILY, TILERT_ONLY, TILERT_BENCH (the filter, several parts
-// separated by spaces or commas), TILERT_FIX, TILERT_REPEATS.
+// separated by spaces or commas), TILERT_FIX, TILERT_REPEATS, TILERT_VARIANT.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -77,6 +77,7 @@ class Bench {
     std::vector<Candidate> candidates = {{"tilert", [&] { return call.Run(); }}};
     candidates.insert(candidates.end(), peers.begin(), peers.end());
     TILERT_ASSIGN_OR_RETURN(const Times times, Compare(context_.timer(), candidates, context_.settings().repeats));
+    row.schedule = call.schedule;
     row.us = tool::Median(times[0]);
     for (size_t i = 1; i < times.size(); ++i)
       row.peers.push_back({candidates[i].name, tool::Median(times[i]), RatioOf(times[i], times[0])});
@@ -212,7 +213,7 @@ Settings ReadSettings(int argc, char** argv) {
   std::map<std::string, std::string> given;
   const std::pair<const char*, const char*> variables[] = {
       {"--family", "TILERT_FAMILY"}, {"--only", "TILERT_ONLY"},       {"--filter", "TILERT_BENCH"},
-      {"--fix", "TILERT_FIX"},       {"--repeats", "TILERT_REPEATS"},
+      {"--fix", "TILERT_FIX"},       {"--repeats", "TILERT_REPEATS"}, {"--variant", "TILERT_VARIANT"},
   };
   for (const auto& [flag, variable] : variables) {
     if (const char* value = std::getenv(variable)) given[flag] = value;
@@ -223,6 +224,7 @@ Settings ReadSettings(int argc, char** argv) {
   settings.only = given["--only"];
   settings.filter = Words(given["--filter"]);
   settings.fixed = Words(given["--fix"]);
+  settings.variant = given["--variant"];
   settings.out = given["--out"];
   if (!given["--repeats"].empty()) settings.repeats = std::max(1, std::atoi(given["--repeats"].c_str()));
   return settings;

@@ -75,14 +75,14 @@ class CostModelBuilder {
   Expr OverDims(Expr e) {
     ExprArena& arena = program_.exprs;
     const Expr result = Fold(arena, Rewrite(arena, e, arena, [&](Expr, const ExprNode& node) -> Expr {
-      if (node.op == ExprOp::kVar) {
-        const auto it = known_.find(static_cast<VarId>(node.i));
-        return it == known_.end() ? Expr{} : it->second;
-      }
-      if (node.op != ExprOp::kScalar) return {};
-      const uint32_t dim = program_.scalars[static_cast<size_t>(node.i)].dim;
-      return dim == kNoId ? Expr{} : arena.Leaf(ExprOp::kDim, dim, DType::kIndex);
-    }));
+                               if (node.op == ExprOp::kVar) {
+                                 const auto it = known_.find(static_cast<VarId>(node.i));
+                                 return it == known_.end() ? Expr{} : it->second;
+                               }
+                               if (node.op != ExprOp::kScalar) return {};
+                               const uint32_t dim = program_.scalars[static_cast<size_t>(node.i)].dim;
+                               return dim == kNoId ? Expr{} : arena.Leaf(ExprOp::kDim, dim, DType::kIndex);
+                             }));
     bool is_known = true;
     ForEachNode(arena, result, [&](Expr, const ExprNode& node) {
       is_known &= node.op != ExprOp::kVar && node.op != ExprOp::kScalar && node.op != ExprOp::kLoad && !IsFloat(node.dtype);
@@ -150,7 +150,7 @@ class CostModelBuilder {
       return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](Expr x, Expr y) { return x.id < y.id; });
     }
   };
-  std::map<Times, size_t, ById> places_;  // index into cost_.work
+  std::map<Times, size_t, ById> places_;    // index into cost_.work
   int64_t threads_ = 0, accumulators_ = 0;  // accumulators: 32-bit words of all fragments
 };
 
@@ -173,7 +173,8 @@ void CostModelBuilder::AddGemm(const Gemm& gemm, const Times& times) {
   const double products = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   double cycles = products * DTypeBytes(type) / 2 / kMmaSyncRate;
   if (type == DType::kFloat64) cycles = products / kLanes;
-  if (type != DType::kFloat64 && target_.family == Family::kHopper && (m % 64 == 0 || n % 64 == 0)) cycles = WgmmaCycles(gemm, m, n, k);
+  if (type != DType::kFloat64 && target_.family == Family::kHopper && (m % 64 == 0 || n % 64 == 0))
+    cycles = WgmmaCycles(gemm, m, n, k);
   At(times, c.dynamic).tensor_cycles += cycles;
 }
 
@@ -206,7 +207,8 @@ void CostModelBuilder::Visit(const Stmt& stmt, const Times& times) {
                  [&](const AtomicTile& atomic) { AddElements(atomic.src, times); },
                  [&](const Parallel& loop) {
                    const Extents extents = ExtentsOf(loop.extents);
-                   At(times, extents.dynamic).elements += static_cast<double>(extents.product()) * static_cast<double>(loop.body.size());
+                   At(times, extents.dynamic).elements +=
+                       static_cast<double>(extents.product()) * static_cast<double>(loop.body.size());
                  },
                  [&](const For& loop) { AddLoop(loop, times); },
                  [&](const Let& let) {
@@ -250,7 +252,8 @@ double CostModel::Cycles(absl::Span<const int64_t> dims) const {
   double memory = 0;
   for (const TensorBytes& tensor : tensors_) memory += Product(tensor.shape, values) * tensor.element_bytes;
   memory *= std::max(1.0, kSmsForMemory * sms_ / std::min(most_blocks, sms_)) / kMemoryBytesPerCycle;
-  return std::max(on_chip, memory) + kNotHidden * std::min(on_chip, memory) + kLaunchCycles * static_cast<double>(launches_.size());
+  return std::max(on_chip, memory) + kNotHidden * std::min(on_chip, memory) +
+         kLaunchCycles * static_cast<double>(launches_.size());
 }
 
 }  // namespace tilert

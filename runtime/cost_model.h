@@ -1,24 +1,26 @@
 // What a program is expected to cost on a GPU: how the runtime chooses between schedules of one program.
 //
-// The model adds up statements; it knows no kinds of kernels. A block's loops multiply what is in them: a count that depends on the
-// block's number is taken at the middle of the grid, one that depends on data counts as 1. Of an `If` both sides count.
+// The model adds up statements; it knows no kinds of kernels. A block's loops multiply what is in them: a count that depends on
+// the block's number is taken at the middle of the grid, one that depends on data counts as 1. Of an `If` both sides count.
 //
-//   SM        = ceil(blocks / SMs) · (max(tensor, bytes / 60, elements / 128) + tile)    cycles of one SM for its share of a launch
-//   memory    = bytes of the arguments / 2500 · max(1, 3/4 · SMs / min(blocks, SMs))     cycles of the whole GPU
-//   cycles    = max(SM, memory) + min(SM, memory) / 16 + 4000 a launch
+//   SM     = ceil(blocks / SMs) · (max(tensor, bytes / 60, elements / 128) + tile)
+//   memory = bytes of the arguments / 2500 · max(1, 3/4 · SMs / min(blocks, SMs))
+//   cycles = max(SM, memory) + min(SM, memory) / 16 + 4000 a launch
 //
 // Where the numbers come from: hand-written GEMMs on an H200 (132 SMs), their clocks read inside the kernel, and NVIDIA's tables.
-//   tensor    wgmma: an instruction of 64 x n x 32 bytes of depth takes n/2 cycles (4096 multiply-adds of 16 bits a cycle and SM), but
-//             never less than its operands take from shared memory at 128 bytes a cycle: n/4, and 16 for A unless that is in
-//             registers. 10 % more when B is stored along n and n is no multiple of 64 (11 % measured at n = 176).
-//             mma.sync: 1024 multiply-adds of 16 bits a cycle and SM. Everything else: 128.
-//   60        bytes a cycle that an SM gets from the L2 cache when all SMs read; reached by GEMMs with tiles of 128 x 128.
-//   128       elements a cycle: the lanes of an SM.
-//   tile      2300: filling the pipeline, the epilogue and the next tile's first loads; 400 when two warpgroups take turns (a
-//             program of 128 threads with large accumulators), where only the change of turns shows. Fitted to GEMMs of 1 to 30 waves.
-//   2500      bytes a cycle: 4.8 TB/s at 1.9 GHz. Three quarters of the SMs are needed to ask for that much.
-//   1/16      of the shorter part is not hidden by the longer one. It makes the model choose among schedules that memory holds back.
-//   4000      a launch: start, descriptors, first loads, last stores.
+//
+// - tensor, wgmma: an instruction of 64 x n x 32 bytes of depth takes n/2 cycles (2048 multiply-adds of 16 bits a cycle and SM),
+//   but never less than its operands take from shared memory at 128 bytes a cycle: n/4, and 16 for A unless that is in registers.
+//   10 % more when B is stored along n and n is no multiple of 64 (11 % measured at n = 176).
+// - tensor, mma.sync: 1024 multiply-adds of 16 bits a cycle and SM. float64: 128.
+// - 60 bytes a cycle: what an SM gets from the L2 cache when all SMs read; reached by GEMMs with tiles of 128 x 128.
+// - 128 elements a cycle: the lanes of an SM.
+// - tile = 2300: filling the pipeline, the epilogue and the next tile's first loads. 400 when two warpgroups take turns (a
+// program
+//   of 128 threads with large accumulators) and only the change of turns shows. Fitted to GEMMs of 1 to 30 waves.
+// - 2500 bytes a cycle: 4.8 TB/s at 1.9 GHz. Three quarters of the SMs are needed to ask for that much.
+// - 1/16 of the shorter part is not hidden by the longer one: a guess, by which the model ranks schedules that memory holds back.
+// - 4000 a launch: start, descriptors, first loads, last stores.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,8 @@
 
 namespace tilert {
 
-// Maps tuples of dims to small numbers; forgets at will. Thread safe: a reader never waits, and sees only what was put whole (each
-// entry is a sequence lock). A writer that meets another one gives up.
+// Maps tuples of dims to small numbers; forgets at will. Thread safe: a reader never waits, and sees only what was put whole
+// (each entry is a sequence lock). A writer that meets another one gives up.
 class DimMemo {
  public:
   static constexpr size_t kMaxDims = 8;  // longer tuples are not kept

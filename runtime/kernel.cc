@@ -63,8 +63,9 @@ absl::Status Kernel::AddVariant(const Schedule& schedule, ArgClass arg_class, Ca
   // All variants of a kernel are called with the same arguments and workspaces.
   TILERT_ASSIGN_OR_RETURN(const ArgPlan plan, ArgPlan::Make(schedule.program, plan_.fixed_dims()));
   if (!plan.AsksTheSame(plan_)) {
-    runtime_->Log(LogLevel::kInfo, __FILE__, __LINE__,
-                  Cat("'", program().name, "': variant ", schedule.name, " wants other arguments than the defaults and is left out"));
+    runtime_->Log(
+        LogLevel::kInfo, __FILE__, __LINE__,
+        Cat("'", program().name, "': variant ", schedule.name, " wants other arguments than the defaults and is left out"));
     return absl::OkStatus();
   }
   const int nvrtc_version = runtime_->nvrtc().ok() ? (*runtime_->nvrtc())->version() : 0;

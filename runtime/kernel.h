@@ -49,8 +49,8 @@ class Kernel {
   // is capturing: then FailedPrecondition, and the capture stays valid. On a CPU runtime runs to completion.
   absl::Status Launch(const LaunchRequest& request);
 
-  // What a launch with these arguments runs, as far as is known before it: code that cannot be compiled is not chosen once Prepare
-  // has returned, and a tensor that TMA cannot read is only found out by the launch.
+  // What a launch with these arguments runs, as far as is known before it: code that cannot be compiled is not chosen once
+  // Prepare has returned, and a tensor that TMA cannot read is only found out by the launch.
   absl::StatusOr<KernelChoice> Choice(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
 
   const Program& program() const { return schedules_.general.program; }  // specialised
@@ -58,9 +58,9 @@ class Kernel {
   PrepareStats prepare_stats() const;
 
  private:
-  // One way to compile the program. All but the last are fast ones of one class, a variant a schedule: of those that serve the dims,
-  // the cheapest is launched if the arguments satisfy the class and its tensor maps can describe them. The last is the general
-  // variant, which takes any arguments.
+  // One way to compile the program. All but the last are fast ones of one class, a variant a schedule: of those that serve the
+  // dims, the cheapest is launched if the arguments satisfy the class and its tensor maps can describe them. The last is the
+  // general variant, which takes any arguments.
   struct Variant {
     const Schedule* schedule;
     ArgClass arg_class;
@@ -74,8 +74,9 @@ class Kernel {
 
   Kernel(std::shared_ptr<Runtime> runtime, std::shared_ptr<const OpenedBundle> bundle, Schedules schedules)
       : runtime_(std::move(runtime)), bundle_(std::move(bundle)), schedules_(std::move(schedules)) {}
-  static absl::StatusOr<std::shared_ptr<Kernel>> Make(std::shared_ptr<Runtime> runtime, std::shared_ptr<const OpenedBundle> bundle,
-                                                      Program program, const KernelSpec& spec);
+  static absl::StatusOr<std::shared_ptr<Kernel>> Make(std::shared_ptr<Runtime> runtime,
+                                                      std::shared_ptr<const OpenedBundle> bundle, Program program,
+                                                      const KernelSpec& spec);
   absl::Status Init(const Program& original, const KernelSpec& spec);
   absl::Status AddVariant(const Schedule& schedule, ArgClass arg_class, CacheKeyParts& parts);
 

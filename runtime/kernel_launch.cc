@@ -9,8 +9,8 @@ absl::Status Kernel::PrepareForLaunch(cuda::Stream stream) {
   int capture = cuda::kCaptureStatusNone;
   TILERT_RETURN_IF_ERROR(runtime_->driver().StreamIsCapturing(stream, &capture));
   if (capture != cuda::kCaptureStatusNone) {
-    return absl::FailedPreconditionError(
-        Cat("'", program().name, "' is not prepared and its stream is capturing a graph; call Prepare before the capture begins"));
+    return absl::FailedPreconditionError(Cat(
+        "'", program().name, "' is not prepared and its stream is capturing a graph; call Prepare before the capture begins"));
   }
   return Prepare();
 }

@@ -166,8 +166,9 @@ absl::Status Kernel::Prepare(PrepareMode mode) {
     const bool is_final = !entries[i].ok() || absl::IsUnimplemented(loaded);
     if (mode == PrepareMode::kBlocking && !loaded.ok() && is_final && i + 1 < missing.size() && entries.back().ok()) {
       missing[i]->is_refused.store(true);
-      runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__,
-                    Cat("'", program().name, "' runs without its fast variant", NameOf(*missing[i]->schedule), ": ", loaded.ToString()));
+      runtime_->Log(
+          LogLevel::kWarning, __FILE__, __LINE__,
+          Cat("'", program().name, "' runs without its fast variant", NameOf(*missing[i]->schedule), ": ", loaded.ToString()));
       continue;
     }
     TILERT_RETURN_IF_ERROR(loaded);

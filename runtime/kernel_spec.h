@@ -39,7 +39,7 @@ struct LaunchRequest {
 
 // What a launch runs.
 struct KernelChoice {
-  std::string schedule;   // of the bundle's variant; empty: the program's defaults
+  std::string schedule;  // of the bundle's variant; empty: the program's defaults
   std::map<std::string, int64_t> constants;
   bool is_general = false;  // the code for any arguments
   double cycles = 0;        // as the model of costs expects

@@ -58,7 +58,8 @@ const Variant* Tuned(const Bundle& bundle, const Program& program, const Schedul
     if (record.sku != request.sku || record.variant >= bundle.variants.size()) continue;
     const Variant* const variant = &bundle.variants[record.variant];
     if (std::find(fitting.begin(), fitting.end(), variant) == fitting.end()) continue;
-    if (!HoldAll(variant->guards, program, request.dims, false) || !HoldAll(record.bucket, program, request.dims, false)) continue;
+    if (!HoldAll(variant->guards, program, request.dims, false) || !HoldAll(record.bucket, program, request.dims, false))
+      continue;
     if (best == nullptr || record.microseconds < best->microseconds) best = &record;
   }
   return best == nullptr ? nullptr : &bundle.variants[best->variant];

@@ -68,7 +68,9 @@ bool ParseGuard(std::string_view word, SpecGuard* out) {
   return op != '%' || value > 0;
 }
 
-bool IsGuard(std::string_view word) { return word.find("<") != word.npos || word.find(">") != word.npos || word.find("==") != word.npos; }
+bool IsGuard(std::string_view word) {
+  return word.find("<") != word.npos || word.find(">") != word.npos || word.find("==") != word.npos;
+}
 
 absl::Status ParseVariantWord(std::string_view word, SpecVariant* variant) {
   if (IsGuard(word)) {
@@ -131,7 +133,8 @@ absl::StatusOr<std::vector<int64_t>> DefaultOf(const std::string& name, const Sp
 
 }  // namespace
 
-absl::StatusOr<frontend::Settings> SettingsWithCandidates(const SpecEntry& entry, const std::vector<frontend::EntryParam>& params) {
+absl::StatusOr<frontend::Settings> SettingsWithCandidates(const SpecEntry& entry,
+                                                          const std::vector<frontend::EntryParam>& params) {
   frontend::Settings settings = entry.settings;
   std::map<std::string, std::vector<int64_t>> candidates;
   for (const SpecVariant& variant : entry.variants) {

@@ -180,7 +180,8 @@ const Command kBuildCommand = {
     "build",
     "BUNDLE",
     "compile programs to cubins and store them in the bundle",
-    "Needs NVRTC (CUDA 12 or 13), no GPU. Each program is built for any arguments, and for aligned ones with every variant of the\n"
+    "Needs NVRTC (CUDA 12 or 13), no GPU. Each program is built for any arguments, and for aligned ones with every variant of "
+    "the\n"
     "architecture. Hosts use prebuilt cubins only of bundles that they trust; all others compile at load time.",
     kOptions,
     "  tilert build std.tilert --arch sm_80,sm_90a -o std-cubins.tilert\n",

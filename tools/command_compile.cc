@@ -49,7 +49,8 @@ absl::StatusOr<std::vector<SpecEntry>> Plan(const Args& args) {
     for (const std::string& text : args.All("--entry")) {
       const size_t equals = text.find('=');
       const std::string entry = equals == std::string::npos ? text : text.substr(equals + 1);
-      plan.push_back({equals == std::string::npos ? text : text.substr(0, equals), args.positional()[0], entry, settings, "", {}});
+      plan.push_back(
+          {equals == std::string::npos ? text : text.substr(0, equals), args.positional()[0], entry, settings, "", {}});
     }
     return plan;
   }

@@ -58,7 +58,8 @@ std::string Describe(const Program& program) {
 
 std::string Describe(const Bundle& bundle, const Variant& variant) {
   const Program& program = bundle.programs[variant.program];
-  std::string text = Cat("variant ", variant.name, " of ", program.name, variant.target.empty() ? "" : " for ", variant.target, ":");
+  std::string text =
+      Cat("variant ", variant.name, " of ", program.name, variant.target.empty() ? "" : " for ", variant.target, ":");
   for (const auto& [constant, value] : variant.constants) text += Cat(" ", constant, "=", value);
   for (const DimGuard& guard : variant.guards) {
     const std::string& dim = program.dims[guard.dim].name;

@@ -215,7 +215,8 @@ TEST_F(StdKernels, VariantsOfThisGpu) {
         SCOPED_TRACE(variant.name);
         constants_ = variant.constants;
         const int64_t m = constants_.at("block_M"), n = constants_.at("block_N"), k = constants_.at("block_K");
-        for (const auto& [rows, columns, depth] : {std::array{m, n, k}, {m + 1, n + 8, 3 * k + 8}, {1, 8, 8}, {2 * m, 3 * n - 8, 8 * k}}) {
+        for (const auto& [rows, columns, depth] :
+             {std::array{m, n, k}, {m + 1, n + 8, 3 * k + 8}, {1, 8, 8}, {2 * m, 3 * n - 8, 8 * k}}) {
           Check(entry, {{"M", rows}, {"N", columns}, {"K", depth}}, 4.0 * static_cast<double>(depth + 1) * 0x1p-24);
         }
       }

@@ -36,7 +36,8 @@ Program BlockProgram(bool other_workspace = false) {
 class ScheduleLaunchTest : public RuntimeFixture {
  protected:
   // Code for every class and block size but `without`.
-  std::shared_ptr<Kernel> Make(const Program& program, KernelSpec spec = {}, int64_t without = 0, RuntimeOptions* options = nullptr) {
+  std::shared_ptr<Kernel> Make(const Program& program, KernelSpec spec = {}, int64_t without = 0,
+                               RuntimeOptions* options = nullptr) {
     const auto runtime = options == nullptr ? MakeRuntime() : MakeRuntime(*options);
     Bundle bundle;
     bundle.programs.push_back(program);
@@ -48,14 +49,25 @@ class ScheduleLaunchTest : public RuntimeFixture {
       const Program specialised = Specialize(program, {{"block", block}}, spec.dims).value();
       for (const bool fast : {true, false}) {
         const ArgClass arg_class = fast ? FastArgClass(specialised) : GeneralArgClass(specialised);
-        PrebuiltCubin cubin{ProgramDigest(program), {{"block", block}}, spec.dims, arg_class.alignment, arg_class.dim_divisor,
-                            arg_class.index32, "sm_80", static_cast<uint32_t>(kLaunchAbi), {}, {}, {}};
+        PrebuiltCubin cubin{ProgramDigest(program),
+                            {{"block", block}},
+                            spec.dims,
+                            arg_class.alignment,
+                            arg_class.dim_divisor,
+                            arg_class.index32,
+                            "sm_80",
+                            static_cast<uint32_t>(kLaunchAbi),
+                            {},
+                            {},
+                            {}};
         CubinKernel kernel;
         kernel.symbol = (fast ? "fast_" : "general_") + std::to_string(block);
         kernel.args = {{CubinKernel::Arg::Kind::kTensor, 0, 8}, {CubinKernel::Arg::Kind::kTensor, 1, 8}};
         kernel.threads = 128;
         cubin.kernels = {kernel};
-        cubin.code = bundle.Own("\x7f" "ELF made up");
+        cubin.code = bundle.Own(
+            "\x7f"
+            "ELF made up");
         if (block != without) bundle.cubins.push_back(cubin);
       }
     }

@@ -1,4 +1,5 @@
-// The schedules that std.tilert's programs get for shapes, as the runtime chooses them: kernels/std.spec against the model of costs.
+// The schedules that std.tilert's programs get for shapes, as the runtime chooses them: kernels/std.spec against the model of
+// costs.
 #include <cstdio>
 
 #include "gmock/gmock.h"
@@ -191,9 +192,11 @@ TEST(BundleSpec, Mistakes) {
   EXPECT_THAT(message("  variant a x=1\n"), testing::HasSubstr("dir/my.spec:1: a variant belongs to a program"));
   EXPECT_THAT(message("p = a.py:f\n  x=1\n"), testing::HasSubstr("dir/my.spec:2: an indented line declares a variant"));
   EXPECT_THAT(message("p = a.py:f\n  variant x=1\n"), testing::HasSubstr("dir/my.spec:2: the variant has no name"));
-  EXPECT_THAT(message("p = a.py:f\n  variant a x=1\n\n  variant a x=2\n"), testing::HasSubstr("my.spec:4: 'p' has a variant 'a'"));
+  EXPECT_THAT(message("p = a.py:f\n  variant a x=1\n\n  variant a x=2\n"),
+              testing::HasSubstr("my.spec:4: 'p' has a variant 'a'"));
   EXPECT_THAT(message("p = a.py:f\n  variant a x=1 x=2\n"), testing::HasSubstr("my.spec:2: x is set twice"));
-  EXPECT_THAT(message("p = a.py:f\n  variant a x=true\n"), testing::HasSubstr("my.spec:2: 'x=true': a variant gives whole numbers"));
+  EXPECT_THAT(message("p = a.py:f\n  variant a x=true\n"),
+              testing::HasSubstr("my.spec:2: 'x=true': a variant gives whole numbers"));
   EXPECT_THAT(message("p = a.py:f\n  variant a M<5\n"), testing::HasSubstr("my.spec:2: 'M<5' is no condition"));
   EXPECT_THAT(message("p = a.py:f\n  variant a K%0==0\n"), testing::HasSubstr("is no condition"));
   EXPECT_THAT(message("p = a.py:f\n  variant a target=sm_7\n"), testing::HasSubstr("my.spec:2: "));
