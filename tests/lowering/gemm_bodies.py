@@ -5,22 +5,20 @@ schedule stays that of the plain product, and that results are the executor's. T
 import tilelang
 import tilelang.language as T
 
-bm, bn, bk = 64, 128, 64
-
 
 @tilelang.jit
-def plain(A, B, dtype=T.float16):
+def plain(A, B, dtype=T.float16, bm=64, bn=128, bk=64, threads=128, stages=3):
     M, N, K = T.const("M, N, K")
     A: T.Tensor((M, K), dtype)
     B: T.Tensor((N, K), dtype)
     C = T.empty((M, N), dtype)
-    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=128) as (bx, by):
+    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=threads) as (bx, by):
         A_shared = T.alloc_shared((bm, bk), dtype)
         B_shared = T.alloc_shared((bn, bk), dtype)
         acc = T.alloc_fragment((bm, bn), T.float32)
         C_shared = T.alloc_shared((bm, bn), dtype)
         T.clear(acc)
-        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=3):
+        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=stages):
             T.copy(A[by * bm, k * bk], A_shared)
             T.copy(B[bx * bn, k * bk], B_shared)
             T.gemm(A_shared, B_shared, acc, transpose_B=True)
@@ -30,14 +28,14 @@ def plain(A, B, dtype=T.float16):
 
 
 @tilelang.jit
-def renamed(X, W, Trips, dtype=T.float16):
+def renamed(X, W, Trips, dtype=T.float16, bm=64, bn=128, bk=64, threads=128, stages=3):
     """Other names, other orders, and statements that have nothing to do with it."""
     rows, features, depth = T.const("rows, features, depth")
     X: T.Tensor((rows, depth), dtype)
     W: T.Tensor((features, depth), dtype)
     Trips: T.Tensor((rows,), T.float32)
     out = T.empty((rows, features), dtype)
-    with T.Kernel(T.ceildiv(features, bn), T.ceildiv(rows, bm), threads=128) as (j_block, i_block):
+    with T.Kernel(T.ceildiv(features, bn), T.ceildiv(rows, bm), threads=threads) as (j_block, i_block):
         staged = T.alloc_shared((bm, bn), dtype)
         trips = T.alloc_fragment((bm,), T.float32)
         total = T.alloc_fragment((bm, bn), T.float32)
@@ -45,7 +43,7 @@ def renamed(X, W, Trips, dtype=T.float16):
         x = T.alloc_shared((bm, bk), dtype)
         T.clear(trips)
         T.clear(total)
-        for step in T.Pipelined(T.ceildiv(depth, bk), num_stages=3):
+        for step in T.Pipelined(T.ceildiv(depth, bk), num_stages=stages):
             T.copy(W[j_block * bn : (j_block + 1) * bn, step * bk : (step + 1) * bk], w)
             for r in T.Parallel(bm):
                 trips[r] = trips[r] + 1.0
@@ -59,18 +57,18 @@ def renamed(X, W, Trips, dtype=T.float16):
 
 
 @tilelang.jit
-def straight_out(A, B, dtype=T.float16):
+def straight_out(A, B, dtype=T.float16, bm=64, bn=128, bk=64, threads=128, stages=3):
     """Scaled in place, stored without a tile in between."""
     M, N, K = T.const("M, N, K")
     A: T.Tensor((M, K), dtype)
     B: T.Tensor((N, K), dtype)
     C = T.empty((M, N), dtype)
-    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=128) as (bx, by):
+    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=threads) as (bx, by):
         A_shared = T.alloc_shared((bm, bk), dtype)
         B_shared = T.alloc_shared((bn, bk), dtype)
         acc = T.alloc_fragment((bm, bn), T.float32)
         T.clear(acc)
-        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=3):
+        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=stages):
             T.copy(A[by * bm, k * bk], A_shared)
             T.copy(B[bx * bn, k * bk], B_shared)
             T.gemm(A_shared, B_shared, acc, transpose_B=True)
@@ -81,19 +79,19 @@ def straight_out(A, B, dtype=T.float16):
 
 
 @tilelang.jit
-def element_stores(A, B, Bias, dtype=T.float16):
+def element_stores(A, B, Bias, dtype=T.float16, bm=64, bn=128, bk=64, threads=128, stages=3):
     """The epilogue as one element loop over tensors."""
     M, N, K = T.const("M, N, K")
     A: T.Tensor((M, K), dtype)
     B: T.Tensor((N, K), dtype)
     Bias: T.Tensor((N,), dtype)
     C = T.empty((M, N), dtype)
-    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=128) as (bx, by):
+    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=threads) as (bx, by):
         A_shared = T.alloc_shared((bm, bk), dtype)
         B_shared = T.alloc_shared((bn, bk), dtype)
         acc = T.alloc_fragment((bm, bn), T.float32)
         T.clear(acc)
-        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=3):
+        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=stages):
             T.copy(A[by * bm, k * bk], A_shared)
             T.copy(B[bx * bn, k * bk], B_shared)
             T.gemm(A_shared, B_shared, acc, transpose_B=True)
@@ -103,14 +101,14 @@ def element_stores(A, B, Bias, dtype=T.float16):
 
 
 @tilelang.jit
-def bias_gelu_residual_quantise(A, B, Bias, R, scale: T.float32, dtype=T.float16, out_dtype=T.float8_e4m3):
+def bias_gelu_residual_quantise(A, B, Bias, R, scale: T.float32, dtype=T.float16, out_dtype=T.float8_e4m3, bm=64, bn=128, bk=64, threads=128, stages=3):
     M, N, K = T.const("M, N, K")
     A: T.Tensor((M, K), dtype)
     B: T.Tensor((N, K), dtype)
     Bias: T.Tensor((N,), dtype)
     R: T.Tensor((M, N), dtype)
     C = T.empty((M, N), out_dtype)
-    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=128) as (bx, by):
+    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=threads) as (bx, by):
         A_shared = T.alloc_shared((bm, bk), dtype)
         B_shared = T.alloc_shared((bn, bk), dtype)
         R_shared = T.alloc_shared((bm, bn), dtype)
@@ -118,7 +116,7 @@ def bias_gelu_residual_quantise(A, B, Bias, R, scale: T.float32, dtype=T.float16
         acc = T.alloc_fragment((bm, bn), T.float32)
         C_shared = T.alloc_shared((bm, bn), out_dtype)
         T.clear(acc)
-        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=3):
+        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=stages):
             T.copy(A[by * bm, k * bk], A_shared)
             T.copy(B[bx * bn, k * bk], B_shared)
             T.gemm(A_shared, B_shared, acc, transpose_B=True)
@@ -136,13 +134,13 @@ def bias_gelu_residual_quantise(A, B, Bias, R, scale: T.float32, dtype=T.float16
 
 
 @tilelang.jit
-def gate_up(A, Gate, Up, dtype=T.float16):
+def gate_up(A, Gate, Up, dtype=T.float16, bm=64, bn=128, bk=64, threads=128, stages=3):
     M, N, K = T.const("M, N, K")
     A: T.Tensor((M, K), dtype)
     Gate: T.Tensor((N, K), dtype)
     Up: T.Tensor((N, K), dtype)
     C = T.empty((M, N), dtype)
-    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=128) as (bx, by):
+    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=threads) as (bx, by):
         A_shared = T.alloc_shared((bm, bk), dtype)
         Gate_shared = T.alloc_shared((bn, bk), dtype)
         Up_shared = T.alloc_shared((bn, bk), dtype)
@@ -151,7 +149,7 @@ def gate_up(A, Gate, Up, dtype=T.float16):
         C_shared = T.alloc_shared((bm, bn), dtype)
         T.clear(gate)
         T.clear(up)
-        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=3):
+        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=stages):
             T.copy(A[by * bm, k * bk], A_shared)
             T.copy(Gate[bx * bn, k * bk], Gate_shared)
             T.copy(Up[bx * bn, k * bk], Up_shared)
@@ -165,14 +163,14 @@ def gate_up(A, Gate, Up, dtype=T.float16):
 
 
 @tilelang.jit
-def two_into_one(A, B, X, Y, dtype=T.float16):
+def two_into_one(A, B, X, Y, dtype=T.float16, bm=64, bn=128, bk=64, threads=128, stages=3):
     M, N, K = T.const("M, N, K")
     A: T.Tensor((M, K), dtype)
     B: T.Tensor((N, K), dtype)
     X: T.Tensor((M, K), dtype)
     Y: T.Tensor((N, K), dtype)
     C = T.empty((M, N), dtype)
-    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=128) as (bx, by):
+    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=threads) as (bx, by):
         A_shared = T.alloc_shared((bm, bk), dtype)
         B_shared = T.alloc_shared((bn, bk), dtype)
         X_shared = T.alloc_shared((bm, bk), dtype)
@@ -180,7 +178,7 @@ def two_into_one(A, B, X, Y, dtype=T.float16):
         acc = T.alloc_fragment((bm, bn), T.float32)
         C_shared = T.alloc_shared((bm, bn), dtype)
         T.clear(acc)
-        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=3):
+        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=stages):
             T.copy(A[by * bm, k * bk], A_shared)
             T.copy(B[bx * bn, k * bk], B_shared)
             T.copy(X[by * bm, k * bk], X_shared)
@@ -193,20 +191,20 @@ def two_into_one(A, B, X, Y, dtype=T.float16):
 
 
 @tilelang.jit
-def gathered_rows(A, Rows, B, dtype=T.float16):
+def gathered_rows(A, Rows, B, dtype=T.float16, bm=64, bn=128, bk=64, threads=128, stages=3):
     """Row i of the first operand is row Rows[i] of A (nothing where that is outside)."""
     M, N, K, S = T.const("M, N, K, S")
     A: T.Tensor((S, K), dtype)
     Rows: T.Tensor((M,), T.int32)
     B: T.Tensor((N, K), dtype)
     C = T.empty((M, N), dtype)
-    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=128) as (bx, by):
+    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=threads) as (bx, by):
         A_shared = T.alloc_shared((bm, bk), dtype)
         B_shared = T.alloc_shared((bn, bk), dtype)
         acc = T.alloc_fragment((bm, bn), T.float32)
         C_shared = T.alloc_shared((bm, bn), dtype)
         T.clear(acc)
-        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=3):
+        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=stages):
             for i, j in T.Parallel(bm, bk):
                 A_shared[i, j] = A[Rows[by * bm + i], k * bk + j]
             T.copy(B[bx * bn, k * bk], B_shared)
