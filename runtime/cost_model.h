@@ -15,9 +15,8 @@
 // - tensor, mma.sync: 1024 multiply-adds of 16 bits a cycle and SM. float64: 128.
 // - 60 bytes a cycle: what an SM gets from the L2 cache when all SMs read; reached by GEMMs with tiles of 128 x 128.
 // - 128 elements a cycle: the lanes of an SM.
-// - tile = 2300: filling the pipeline, the epilogue and the next tile's first loads. 400 when two warpgroups take turns (a
-// program
-//   of 128 threads with large accumulators) and only the change of turns shows. Fitted to GEMMs of 1 to 30 waves.
+// - tile = 2300: filling the pipeline, the epilogue and the next tile's first loads. 400 when two warpgroups take turns, which a
+//   program of 128 threads with large accumulators does: only the change of turns shows. Fitted to GEMMs of 1 to 30 waves.
 // - 2500 bytes a cycle: 4.8 TB/s at 1.9 GHz. Three quarters of the SMs are needed to ask for that much.
 // - 1/16 of the shorter part is not hidden by the longer one: a guess, by which the model ranks schedules that memory holds back.
 // - 4000 a launch: start, descriptors, first loads, last stores.
