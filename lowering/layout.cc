@@ -204,6 +204,22 @@ FragmentLayout Project(const FragmentLayout& layout, const std::vector<int>& kee
   return result;
 }
 
+FragmentLayout Dense(FragmentLayout layout) {
+  std::vector<Factor*> registers;
+  for (LayoutDim& dim : layout.dims) {
+    for (Factor& factor : dim.factors) {
+      if (factor.owner == Owner::kReg) registers.push_back(&factor);
+    }
+  }
+  std::stable_sort(registers.begin(), registers.end(), [](const Factor* a, const Factor* b) { return a->stride < b->stride; });
+  int64_t stride = 1;
+  for (Factor* factor : registers) {
+    factor->stride = stride;
+    stride *= factor->size;
+  }
+  return layout;
+}
+
 bool CanRead(const FragmentLayout& data, const FragmentLayout& loop) {
   if (data.dims.size() != loop.dims.size() || data.warps != loop.warps) return false;
   for (const LayoutDim& dim : loop.dims) {

@@ -66,6 +66,9 @@ FragmentLayout Canonical(const FragmentLayout& layout);
 // registers are renumbered densely in factor order (the first kept dimension slowest).
 FragmentLayout Project(const FragmentLayout& layout, const std::vector<int>& keep);
 
+// The same ownership with registers renumbered without gaps, in the order they had.
+FragmentLayout Dense(FragmentLayout layout);
+
 // True when a thread that runs iteration point p of `loop` holds element p of `data` in its own registers (loop and data have
 // equal rank; `data` may replicate more).
 bool CanRead(const FragmentLayout& data, const FragmentLayout& loop);

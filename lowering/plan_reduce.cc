@@ -19,10 +19,8 @@ FragmentLayout WarpPartials(const FragmentLayout& layout, int axis, bool to_regi
     count *= factor.size;
   }
   dim = {count, warp_factors};
-  std::vector<int> all(partial.dims.size());
-  for (size_t d = 0; d < all.size(); ++d) all[d] = static_cast<int>(d);
   if (to_registers) dim.factors.clear();
-  partial = Project(partial, all);  // renumbers the registers that are left
+  partial = Dense(std::move(partial));
   if (to_registers) partial.dims[axis] = {count, {{count, Owner::kReg, partial.regs()}}};
   return partial;
 }
