@@ -63,7 +63,7 @@ bool IsWellFormed(const FragmentLayout& layout);
 FragmentLayout Canonical(const FragmentLayout& layout);
 
 // The layout of the dimensions `keep` (in that order); the lanes and warps of dropped dimensions become replicas, and
-// registers are renumbered densely in factor order (the first kept dimension slowest).
+// registers are renumbered densely in factor order (the first kept dimension slowest). All of them in order: `layout` as it is.
 FragmentLayout Project(const FragmentLayout& layout, const std::vector<int>& keep);
 
 // The same ownership with registers renumbered without gaps, in the order they had.

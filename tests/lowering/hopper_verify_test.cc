@@ -1,6 +1,7 @@
 // The verifier and printer of KernelIr on roles, rings, TMA and wgmma: kernels that are right, and ways to damage them.
 #include <functional>
 
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hopper_kernels.h"
@@ -65,7 +66,15 @@ struct Damage {
   std::function<void(kir::Kernel&)> apply;
 };
 
-TEST(HopperVerify, FaultsAreFound) {
+void ExpectFound(absl::Span<const Damage> damages) {
+  for (const Damage& damage : damages) {
+    kir::Kernel kernel = Gemm();
+    damage.apply(kernel);
+    EXPECT_THAT(kir::VerifyKernel(kernel), HasSubstr(damage.message));
+  }
+}
+
+TEST(HopperVerify, FaultsOfRolesAndRingsAreFound) {
   using K = kir::Kernel;
   const Damage damages[] = {
       {"the roles have 8 warps, the kernel 12", [](K& k) { RolesOf(k).roles.pop_back(); }},
@@ -110,6 +119,13 @@ TEST(HopperVerify, FaultsAreFound) {
          for (auto& b : k.buffers) b.versions = b.versions == 4 ? 3 : b.versions;
        }},
       {"is in 2 rings", [](K& k) { k.rings.push_back(k.rings[0]); }},
+  };
+  ExpectFound(damages);
+}
+
+TEST(HopperVerify, FaultsOfCopiesAndGemmsAreFound) {
+  using K = kir::Kernel;
+  const Damage damages[] = {
       {"uses tensor map 9 of 3", [](K& k) { The<kir::TmaLoad>(k).map = 9; }},
       {"needs an alignment of 16 bytes", [](K& k) { k.buffers[0].alignment = 8; }},
       {"has a box extent of 512", [](K& k) { k.tensor_maps[0].box[0] = 512; }},
@@ -168,11 +184,7 @@ TEST(HopperVerify, FaultsAreFound) {
          The<kir::Copy>(k).dst.follows = {-1, 1, 0};
        }},
   };
-  for (const Damage& damage : damages) {
-    kir::Kernel kernel = Gemm();
-    damage.apply(kernel);
-    EXPECT_THAT(kir::VerifyKernel(kernel), HasSubstr(damage.message));
-  }
+  ExpectFound(damages);
 }
 
 }  // namespace

@@ -113,8 +113,20 @@ TEST(LayoutTest, ProjectDropsDimensions) {
   // The first kept dimension is the slowest.
   FragmentLayout two;
   two.dims = {{4, {{4, Owner::kReg, 1}}}, {2, {{2, Owner::kReg, 4}}}};
-  EXPECT_EQ(Project(two, {0, 1}).Locate({1, 0}).reg, 2);
+  EXPECT_EQ(Project(two, {0, 1}), two);  // nothing dropped, nothing renumbered
   EXPECT_EQ(Project(two, {1, 0}).Locate({1, 0}).reg, 4);
+}
+
+TEST(LayoutTest, DenseKeepsTheOrderOfRegisters) {
+  FragmentLayout gaps;
+  gaps.dims = {{4, {{2, Owner::kReg, 8}, {2, Owner::kLane, 1}}}, {6, {{3, Owner::kReg, 2}, {2, Owner::kReg, 32}}}};
+  const FragmentLayout dense = Dense(gaps);
+  EXPECT_EQ(dense.regs(), 12);
+  EXPECT_EQ(dense.Locate({0, 1}).reg, 1);
+  EXPECT_EQ(dense.Locate({1, 0}).reg, 3);
+  EXPECT_EQ(dense.Locate({0, 3}).reg, 6);
+  EXPECT_EQ(dense.Locate({2, 0}).lane, 1);
+  EXPECT_EQ(Dense(dense), dense);
 }
 
 // Literal reading of the header: every thread that runs a valid point holds the element; and, to write, nobody else does.
