@@ -129,7 +129,8 @@ std::vector<CubinKernel> BundleReader::Kernels(const flat::Cubin& cubin) {
     kernel.blocks_per_sm = k->blocks_per_sm();
     for (const flat::TensorMap* m : access_.Tables(k->maps())) {
       const auto box = access_.Scalars(m->box());
-      kernel.maps.push_back({m->buffer(), static_cast<DType>(m->dtype()), {box.begin(), box.end()}, static_cast<int>(m->swizzle())});
+      kernel.maps.push_back(
+          {m->buffer(), static_cast<DType>(m->dtype()), {box.begin(), box.end()}, static_cast<int>(m->swizzle())});
     }
     kernels.push_back(std::move(kernel));
   }

@@ -9,8 +9,8 @@
 namespace tilert {
 namespace {
 
-// Value of `a op b` on integers of `type`; nothing when the operator is none of integers, or for an index that may not have fitted
-// 64 bits: at run time that is unspecified, so it is left as it stands.
+// Value of `a op b` on integers of `type`; nothing when the operator is none of integers, or for an index that may not have
+// fitted 64 bits: at run time that is unspecified, so it is left as it stands.
 std::optional<int64_t> Known(ExprOp op, DType type, int64_t a, int64_t b = 0) {
   if (!IsIntOp(op)) return std::nullopt;
   const int64_t value = EvalInt(op, type, a, b);
