@@ -140,7 +140,7 @@ class PlanBuilder {
 
   // plan_pieces.cc: work on a fragment that leaves in pieces, done a piece at a time.
   struct Pieces {
-    kir::Block loads;  // from global memory, issued a piece ahead
+    kir::Block loads;  // from global memory, issued while the piece before is stored
     kir::Block work;   // in registers, on columns by themselves
     kir::Block after;  // what had to wait for all of it
   };

@@ -30,6 +30,20 @@ absl::flat_hash_set<BufferId> Touched(const ExprArena& exprs, const kir::Stmt& s
   return touched;
 }
 
+// True when the loop reads the vector `id` by its variable number `dim`.
+bool ReadsVector(const ExprArena& exprs, const kir::Stmt& stmt, BufferId id, size_t dim) {
+  auto* loop = std::get_if<kir::Elementwise>(&stmt.op);
+  if (loop == nullptr) return false;
+  bool reads = false;
+  for (const kir::Stmt& inner : loop->body) {
+    ForEachNode(exprs, std::get<kir::Store>(inner.op).value, [&](Expr, const ExprNode& node) {
+      if (node.op != ExprOp::kLoad || static_cast<BufferId>(node.i) != id || node.args.size() != 1) return;
+      reads = reads || static_cast<VarId>(exprs[node.args[0]].i) == loop->vars[dim];
+    });
+  }
+  return reads;
+}
+
 bool TouchesAny(const ExprArena& exprs, const kir::Block& block, BufferId buffer) {
   return std::any_of(block.begin(), block.end(), [&](const kir::Stmt& stmt) { return Touched(exprs, stmt).contains(buffer); });
 }
@@ -111,9 +125,17 @@ PlanBuilder::Pieces PlanBuilder::TakePieces(int64_t columns, int64_t width) {
   kir::Block stay;
   std::vector<kir::RingId> acquired;
   const auto touched = [&](BufferId id) { return TouchesAny(k_.exprs, pieces.work, id) || TouchesAny(k_.exprs, pieces.loads, id); };
-  const auto stays_vector = [&](const kir::Copy& copy) {  // before all pieces
+  const auto loads_vector = [&](const kir::Copy& copy) {
     return copy.layout.dims.size() == 1 && copy.method == kir::CopyMethod::kVector && k_.buffers[copy.dst.buffer].space == kir::Space::kRegister &&
            k_.buffers[copy.src.buffer].space == kir::Space::kGlobal;
+  };
+  const auto of_columns = [&](const kir::Copy& copy) {  // a vector that is needed a piece at a time
+    FragmentLayout layout = copy.layout;
+    const bool whole = copy.dst.start.size() == 1 && IsZeroStart(k_.exprs, copy.dst) && layout.dims[0].extent == columns;
+    const auto reads = [&](size_t dim) {
+      return std::any_of(pieces.work.begin(), pieces.work.end(), [&](const kir::Stmt& s) { return ReadsVector(k_.exprs, s, copy.dst.buffer, dim); });
+    };
+    return whole && CutColumns(&layout, width) && reads(1) && !reads(0);
   };
   std::vector<BufferId> filled;  // by what is done ahead of its place
   while (!block_->empty()) {
@@ -127,9 +149,9 @@ PlanBuilder::Pieces PlanBuilder::TakePieces(int64_t columns, int64_t width) {
       const bool load = k_.buffers[copy->src.buffer].space == kir::Space::kGlobal;
       if (load) filled.push_back(copy->dst.buffer);
       (load ? pieces.loads : pieces.work).push_back(stmt);
-    } else if (copy && stays_vector(*copy)) {
+    } else if (copy && loads_vector(*copy)) {
       filled.push_back(copy->dst.buffer);
-      stay.push_back(stmt);
+      (of_columns(*copy) ? pieces.loads : stay).push_back(stmt);
     } else if (auto* acquire = std::get_if<kir::Acquire>(&stmt.op)) {
       acquired.push_back(acquire->ring);
       stay.push_back(stmt);
@@ -156,9 +178,10 @@ void PlanBuilder::EmitPiece(const kir::Block& work, int64_t column, int64_t widt
   for (kir::Stmt stmt : work) {
     if (auto* copy = std::get_if<kir::Copy>(&stmt.op)) {
       CutColumns(&copy->layout, width);
+      const int last = static_cast<int>(copy->layout.dims.size()) - 1;
       for (kir::TileAccess* side : {&copy->dst, &copy->src}) {
         for (size_t d = 0; d < side->follows.size(); ++d) {
-          if (side->follows[d] == 1) side->start[d] = AddIndex(k_.exprs, side->start[d], column);
+          if (side->follows[d] == last) side->start[d] = AddIndex(k_.exprs, side->start[d], column);
         }
       }
     }

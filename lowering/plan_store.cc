@@ -170,7 +170,6 @@ absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
   for (int64_t column = 0, i = 0; column < columns; column += width, ++i) {
     Expr version = Int(i % versions);
     if (instances_ > 1) version = Fold(k_.exprs, AddIndex(k_.exprs, k_.exprs.Binary(ExprOp::kMul, turn_, Int(versions)), i % versions));
-    if (column + width < columns) EmitPiece(pieces.loads, column + width, width);
     EmitPiece(pieces.work, column, width);
     if (column + width == columns) block_->insert(block_->end(), pieces.after.begin(), pieces.after.end());
     // Where versions take turns without end, the one to be reused was stored `versions` pieces ago; else the first piece waits for all.
@@ -180,6 +179,8 @@ absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
     from.start.back() = AddIndex(k_.exprs, from.start.back(), column);
     to.start[0] = version;
     EmitTileCopy(std::move(to), std::move(from), piece);
+    // Into registers that this piece leaves, while it is being stored.
+    if (column + width < columns) EmitPiece(pieces.loads, column + width, width);
     ReportTma(store, EmitBoxStore(copy.dst, stage, version, column));
   }
   return absl::OkStatus();

@@ -9,6 +9,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/status_util.h"
+#include "lowering/target.h"
+#include "nvrtc_harness.h"
 #include "program_sim.h"
 
 namespace tilert {
@@ -149,6 +151,33 @@ TEST(GemmBodies, SeveralGemmsInALoop) {
     EXPECT_EQ(outline.Count("2 instances"), 1u) << entry << outline.text();
     EXPECT_EQ(outline.Count("stmatrix"), 2u) << entry << outline.text();
     ExpectNoConversions(kernel);
+  }
+}
+
+// What an epilogue needs besides the accumulators takes registers for a piece of the columns only.
+TEST(GemmBodies, EpiloguesGoInPieces) {
+  const std::string text = kir::ToText(HopperKernel(Compiled("element_stores")));
+  const size_t first_store = text.find("tma.store C"), second_half = text.find("= acc[i_2, j_2 + 64] + float32(Bias_tile[j_2 + 64])");
+  ASSERT_NE(first_store, std::string::npos);
+  ASSERT_NE(second_half, std::string::npos) << text;
+  EXPECT_LT(first_store, second_half) << text;
+}
+
+TEST(GemmBodies, CompileClean) {
+  if (!HasNvrtc()) GTEST_SKIP() << "no NVRTC";
+  const Target target = *FindTarget("sm_90a");
+  for (const char* entry : {"renamed", "straight_out", "element_stores", "bias_gelu_residual_quantise", "gate_up", "two_into_one", "gathered_rows"}) {
+    for (const char* size : {"", "bm=128 bn=128 threads=256", "bm=128 bn=256 threads=256 stages=2"}) {
+      const bool too_large = std::string(entry) == "gate_up" && std::string(size).find("bn=256") != std::string::npos;  // 256 accumulators a thread
+      if (too_large) continue;
+      const Program program = Compiled(entry, size);
+      const absl::StatusOr<Lowered> lowered = Lower(program, FastArgClass(program), target, {});
+      ASSERT_TRUE(lowered.ok()) << lowered.status();
+      const TestCubin cubin = CompileForTest(lowered->source, "sm_90a");
+      EXPECT_TRUE(cubin.ok) << cubin.log;
+      EXPECT_EQ(cubin.complaints, "") << entry << " " << size;
+      EXPECT_EQ(cubin.spill_bytes, 0) << entry << " " << size;
+    }
   }
 }
 
