@@ -1,7 +1,7 @@
-"""C = scale_A · scale_B · (A · Bᵀ) of 8-bit operands with a scale each: float8_e4m3, float8_e5m2 or int8, every extent known only at launch.
+"""C = scale_A · scale_B · (A · Bᵀ) of 8-bit operands with a scale each: float8_e4m3, float8_e5m2 or int8. Every extent is known only at launch.
 
-Both operands lie along K: B is (N, K), as most models store weights. float8 operands are accumulated in float32 (tensor cores of Hopper keep
-about 13 bits of a partial sum; `fast_accum=False` adds up every block of K in full float32), int8 ones in int32, which is exact.
+Both operands lie along K: B is (N, K), as most models store weights. float8 operands are accumulated in float32, of which the tensor cores
+of Hopper keep about 13 bits; with `fast_accum=False` blocks of K are added in full float32. int8 operands are summed in int32, exactly.
 """
 
 import tilelang

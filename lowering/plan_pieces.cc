@@ -1,6 +1,6 @@
-// Epilogues in pieces. A fragment that leaves in pieces of its columns need not be worked on as a whole first: the element loops and loads just before
-// the store are cut into the same pieces, so that what they need besides (bias, residual, results) takes registers for a piece only, and the
-// work on one piece goes on while the one before is being stored.
+// Epilogues in pieces. A fragment that leaves in pieces of its columns need not be worked on as a whole first: the element loops
+// and loads just before the store are cut into the same pieces, so that what they need besides (bias, residual, results) takes
+// registers for a piece only, and the work on one piece goes on while the one before is being stored.
 #include <algorithm>
 
 #include "lowering/affine.h"
@@ -99,7 +99,9 @@ bool PlanBuilder::IsPieceable(const kir::Elementwise& loop, int64_t columns, int
     if (store == nullptr || k_.buffers[store->buffer].space != kir::Space::kRegister || !own(store->indices)) return false;
     bool plain = true;
     ForEachNode(k_.exprs, store->value, [&](Expr, const ExprNode& node) {
-      if (node.op != ExprOp::kLoad || k_.buffers[static_cast<BufferId>(node.i)].space != kir::Space::kRegister || node.args.empty()) return;
+      if (node.op != ExprOp::kLoad || k_.buffers[static_cast<BufferId>(node.i)].space != kir::Space::kRegister ||
+          node.args.empty())
+        return;
       plain = plain && (own(node.args) || (node.args.size() == 1 && (is_var(node.args[0], 0) || is_var(node.args[0], 1))));
     });
     if (!plain) return false;
@@ -118,22 +120,25 @@ bool PlanBuilder::IsPieceable(const kir::Copy& copy, int64_t columns, int64_t wi
   return !in_registers(copy.src) || (copy.src.follows == own && IsZeroStart(k_.exprs, copy.src));
 }
 
-// Takes the statements that can be done a piece at a time off the end of the current block. What stands among them and cannot, but need not be done
-// in between, stays.
+// Takes the statements that can be done a piece at a time off the end of the current block. What stands among them and cannot,
+// but need not be done in between, stays.
 PlanBuilder::Pieces PlanBuilder::TakePieces(int64_t columns, int64_t width) {
   Pieces pieces;  // latest first
   kir::Block stay;
   std::vector<kir::RingId> acquired;
-  const auto touched = [&](BufferId id) { return TouchesAny(k_.exprs, pieces.work, id) || TouchesAny(k_.exprs, pieces.loads, id); };
+  const auto touched = [&](BufferId id) {
+    return TouchesAny(k_.exprs, pieces.work, id) || TouchesAny(k_.exprs, pieces.loads, id);
+  };
   const auto loads_vector = [&](const kir::Copy& copy) {
-    return copy.layout.dims.size() == 1 && copy.method == kir::CopyMethod::kVector && k_.buffers[copy.dst.buffer].space == kir::Space::kRegister &&
-           k_.buffers[copy.src.buffer].space == kir::Space::kGlobal;
+    return copy.layout.dims.size() == 1 && copy.method == kir::CopyMethod::kVector &&
+           k_.buffers[copy.dst.buffer].space == kir::Space::kRegister && k_.buffers[copy.src.buffer].space == kir::Space::kGlobal;
   };
   const auto of_columns = [&](const kir::Copy& copy) {  // a vector that is needed a piece at a time
     FragmentLayout layout = copy.layout;
     const bool whole = copy.dst.start.size() == 1 && IsZeroStart(k_.exprs, copy.dst) && layout.dims[0].extent == columns;
     const auto reads = [&](size_t dim) {
-      return std::any_of(pieces.work.begin(), pieces.work.end(), [&](const kir::Stmt& s) { return ReadsVector(k_.exprs, s, copy.dst.buffer, dim); });
+      return std::any_of(pieces.work.begin(), pieces.work.end(),
+                         [&](const kir::Stmt& s) { return ReadsVector(k_.exprs, s, copy.dst.buffer, dim); });
     };
     return whole && CutColumns(&layout, width) && reads(1) && !reads(0);
   };
@@ -168,7 +173,8 @@ PlanBuilder::Pieces PlanBuilder::TakePieces(int64_t columns, int64_t width) {
     block_->pop_back();
   }
   for (kir::Block* part : {&pieces.loads, &pieces.work, &pieces.after, &stay}) std::reverse(part->begin(), part->end());
-  if (pieces.work.empty() && pieces.loads.empty()) stay.insert(stay.end(), pieces.after.begin(), pieces.after.end()), pieces.after.clear();
+  if (pieces.work.empty() && pieces.loads.empty())
+    stay.insert(stay.end(), pieces.after.begin(), pieces.after.end()), pieces.after.clear();
   block_->insert(block_->end(), stay.begin(), stay.end());
   return pieces;
 }

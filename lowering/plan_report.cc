@@ -12,8 +12,9 @@ void PlanBuilder::Report(const std::string& line) {
 
 void PlanBuilder::ReportTma(const Copy& copy, kir::MapId id) {
   const kir::TensorMap& map = k_.tensor_maps[id];
-  Report(Cat("  ", s_.buffer(copy.src.buffer).name, " → ", s_.buffer(copy.dst.buffer).name, Where(s_.program, loc_), ": TMA, boxes of ",
-             absl::StrJoin(map.box, " x "), map.swizzle > 0 ? Cat(", swizzle ", map.swizzle) : ", no swizzle", "\n"));
+  Report(Cat("  ", s_.buffer(copy.src.buffer).name, " → ", s_.buffer(copy.dst.buffer).name, Where(s_.program, loc_),
+             ": TMA, boxes of ", absl::StrJoin(map.box, " x "), map.swizzle > 0 ? Cat(", swizzle ", map.swizzle) : ", no swizzle",
+             "\n"));
 }
 
 // `first`: the first statement of the current block that was made for the copy.

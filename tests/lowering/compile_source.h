@@ -8,8 +8,8 @@
 
 namespace tilert {
 
-// The function `entry` of `path` (from the repository's root), compiled with `settings` and specialised; a failure is a test failure
-// and gives an empty program.
+// The function `entry` of `path` (from the repository's root), compiled with `settings` and specialised; a failure is a test
+// failure and gives an empty program.
 Program CompileSource(const std::string& path, const std::string& entry, const frontend::Settings& settings = {});
 // "block_M=64 dtype=int8"
 frontend::Settings ParseSettings(const std::string& words);

@@ -1,4 +1,5 @@
-// The programs of gemm_bodies.py: names, order, neighbours and epilogues of a gemm leave its schedule as it is, and results are the executor's.
+// The programs of gemm_bodies.py: names, order, neighbours and epilogues of a gemm leave its schedule as it is, and results are
+// the executor's.
 #include <algorithm>
 #include <array>
 
@@ -34,7 +35,8 @@ kir::Kernel HopperKernel(const Program& program) {
 class Outline {
  public:
   explicit Outline(const kir::Kernel& kernel) : k_(kernel) {
-    for (const kir::Ring& ring : k_.rings) Line("ring of ", ring.slots, ", ", ring.buffers.size(), " tiles, ", ring.consumers, " consumers");
+    for (const kir::Ring& ring : k_.rings)
+      Line("ring of ", ring.slots, ", ", ring.buffers.size(), " tiles, ", ring.consumers, " consumers");
     for (const kir::TensorMap& map : k_.tensor_maps) {
       std::vector<int64_t> box = map.box;
       maps_.push_back(Cat("map ", absl::StrJoin(box, "x"), " swizzle ", map.swizzle));
@@ -68,7 +70,9 @@ class Outline {
                    },
                    [&](const kir::ForTiles& s) { Line("for tiles"), Nested(s.body); },
                    [&](const kir::For& s) { Compound("for", {&s.body}); },
-                   [&](const kir::If& s) { Compound("if", {&s.then_body, &s.else_body}); },
+                   [&](const kir::If& s) {
+                     Compound("if", {&s.then_body, &s.else_body});
+                   },
                    [&](const kir::Wgmma& s) {
                      Line("wgmma ", s.m, "x", s.n, "x", s.k, " on ", s.grid.m, "x", s.grid.n, s.transposed ? " transposed" : "");
                    },
@@ -157,7 +161,8 @@ TEST(GemmBodies, SeveralGemmsInALoop) {
 // What an epilogue needs besides the accumulators takes registers for a piece of the columns only.
 TEST(GemmBodies, EpiloguesGoInPieces) {
   const std::string text = kir::ToText(HopperKernel(Compiled("element_stores")));
-  const size_t first_store = text.find("tma.store C"), second_half = text.find("= acc[i_2, j_2 + 64] + float32(Bias_tile[j_2 + 64])");
+  const size_t first_store = text.find("tma.store C"),
+               second_half = text.find("= acc[i_2, j_2 + 64] + float32(Bias_tile[j_2 + 64])");
   ASSERT_NE(first_store, std::string::npos);
   ASSERT_NE(second_half, std::string::npos) << text;
   EXPECT_LT(first_store, second_half) << text;
@@ -166,9 +171,11 @@ TEST(GemmBodies, EpiloguesGoInPieces) {
 TEST(GemmBodies, CompileClean) {
   if (!HasNvrtc()) GTEST_SKIP() << "no NVRTC";
   const Target target = *FindTarget("sm_90a");
-  for (const char* entry : {"renamed", "straight_out", "element_stores", "bias_gelu_residual_quantise", "gate_up", "two_into_one", "gathered_rows"}) {
+  for (const char* entry :
+       {"renamed", "straight_out", "element_stores", "bias_gelu_residual_quantise", "gate_up", "two_into_one", "gathered_rows"}) {
     for (const char* size : {"", "bm=128 bn=128 threads=256", "bm=128 bn=256 threads=256 stages=2"}) {
-      const bool too_large = std::string(entry) == "gate_up" && std::string(size).find("bn=256") != std::string::npos;  // 256 accumulators a thread
+      const bool too_large =
+          std::string(entry) == "gate_up" && std::string(size).find("bn=256") != std::string::npos;  // 256 accumulators a thread
       if (too_large) continue;
       const Program program = Compiled(entry, size);
       const absl::StatusOr<Lowered> lowered = Lower(program, FastArgClass(program), target, {});
@@ -210,7 +217,8 @@ TEST(GemmBodies, ReportSaysWhichWayCopiesGo) {
   EXPECT_THAT(gathered, ContainsRegex("Rows → Rows_tile .*no TMA"));
 }
 
-const std::vector<std::array<int64_t, 3>> kShapes = {{64, 128, 64}, {1, 8, 8}, {67, 131, 45}, {72, 264, 136}, {64, 16, 0}, {200, 136, 7 * 64}};
+const std::vector<std::array<int64_t, 3>> kShapes = {{64, 128, 64},  {1, 8, 8},   {67, 131, 45},
+                                                     {72, 264, 136}, {64, 16, 0}, {200, 136, 7 * 64}};
 
 template <typename Make>
 void ExpectAgrees(const std::string& entry, Make make, const Bound& bound, const std::vector<ScalarArg>& scalars = {}) {
@@ -226,31 +234,49 @@ void ExpectAgrees(const std::string& entry, Make make, const Bound& bound, const
 constexpr Bound kHalf{0x1p-10, 450 * 0x1p-23, 0x1p-14};
 
 TEST(GemmBodies, RenamedAgrees) {
-  ExpectAgrees("renamed", [](int64_t m, int64_t n, int64_t k) { return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF32, {m}}, {kF16, {m, n}}}; }, kHalf);
+  ExpectAgrees(
+      "renamed",
+      [](int64_t m, int64_t n, int64_t k) {
+        return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF32, {m}}, {kF16, {m, n}}};
+      },
+      kHalf);
 }
 TEST(GemmBodies, StraightOutAgrees) {
-  ExpectAgrees("straight_out", [](int64_t m, int64_t n, int64_t k) { return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, n}}}; }, kHalf);
+  ExpectAgrees(
+      "straight_out",
+      [](int64_t m, int64_t n, int64_t k) {
+        return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, n}}};
+      },
+      kHalf);
 }
 TEST(GemmBodies, ElementStoresAgree) {
-  ExpectAgrees("element_stores", [](int64_t m, int64_t n, int64_t k) { return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {n}}, {kF16, {m, n}}}; },
-               kHalf);
+  ExpectAgrees(
+      "element_stores",
+      [](int64_t m, int64_t n, int64_t k) {
+        return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {n}}, {kF16, {m, n}}};
+      },
+      kHalf);
 }
 TEST(GemmBodies, BiasGeluResidualQuantiseAgrees) {
   // A float8 may round to its neighbour.
-  ExpectAgrees(
-      "bias_gelu_residual_quantise",
-      [](int64_t m, int64_t n, int64_t k) {
-        return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {n}}, {kF16, {m, n}}, {DType::kFloat8E4M3, {m, n}}};
-      },
-      {0x1p-3, 0, 0x1p-9}, {ScalarArg::Float(1.75, kF32)});
+  ExpectAgrees("bias_gelu_residual_quantise",
+               [](int64_t m, int64_t n, int64_t k) {
+                 return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {n}}, {kF16, {m, n}}, {DType::kFloat8E4M3, {m, n}}};
+               },
+               {0x1p-3, 0, 0x1p-9}, {ScalarArg::Float(1.75, kF32)});
 }
 TEST(GemmBodies, GateUpAgrees) {
-  ExpectAgrees("gate_up", [](int64_t m, int64_t n, int64_t k) { return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {n, k}}, {kF16, {m, n}}}; },
+  ExpectAgrees("gate_up",
+               [](int64_t m, int64_t n, int64_t k) {
+                 return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {n, k}}, {kF16, {m, n}}};
+               },
                {0x1p-10, 1000 * 0x1p-23, 0x1p-14});
 }
 TEST(GemmBodies, TwoIntoOneAgrees) {
   ExpectAgrees("two_into_one",
-               [](int64_t m, int64_t n, int64_t k) { return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, n}}}; },
+               [](int64_t m, int64_t n, int64_t k) {
+                 return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, n}}};
+               },
                {0x1p-10, 900 * 0x1p-23, 0x1p-14});
 }
 
@@ -268,7 +294,8 @@ TEST(GemmBodies, GatheredRowsAgree) {
 
 TEST(GemmBodies, SynchronisationIsNeeded) {
   const auto args = [](int64_t m, int64_t n, int64_t k) {
-    return MakeArgs({{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {n}}, {kF16, {m, n}}, {DType::kFloat8E4M3, {m, n}}}, 1, {ScalarArg::Float(1.75, kF32)});
+    return MakeArgs({{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {n}}, {kF16, {m, n}}, {DType::kFloat8E4M3, {m, n}}}, 1,
+                    {ScalarArg::Float(1.75, kF32)});
   };
   Comparison(Compiled("bias_gelu_residual_quantise")).ExpectAllSynchronisationNeeded({args(64, 128, 64), args(256, 256, 64 * 7)});
 }

@@ -1,5 +1,5 @@
-// kernels/gemm_scaled.py: products of 8-bit operands with a scale each. Executor against a reference in double precision; what the lowering
-// makes of it against the executor, by wgmma, and where that is not to be had.
+// kernels/gemm_scaled.py: products of 8-bit operands with a scale each. Executor against a reference in double precision; what
+// the lowering makes of it against the executor, by wgmma, and where that is not to be had.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +14,7 @@ namespace {
 using Shapes = std::vector<std::array<int64_t, 3>>;
 
 Program Scaled(DType type, DType out, const std::string& settings = "") {
-  const std::string types = 
+  const std::string types =
       Cat("dtype=", DTypeName(type), type == DType::kInt8 ? " accum_dtype=int32" : "", " out_dtype=", DTypeName(out));
   return CompileSource("kernels/gemm_scaled.py", "gemm_scaled", ParseSettings(types + " " + settings));
 }
@@ -66,9 +66,11 @@ TEST(GemmScaled, ExecutorComputesTheProduct) {
 // Extents around the tiles, aligned and not; 0, 1, 2 and 2·stages + 1 trips.
 void CompareTiles(DType type, DType out, const std::string& settings, int64_t bm, int64_t bn, int64_t bk, int stages) {
   Comparison comparison(Scaled(type, out, Cat(settings, " num_stages=", stages)));
-  const Shapes shapes = {{1, 1, 1}, {bm - 1, bn + 1, bk + 3}, {bm + 3, bn, bk + 16}, {bm, bn, 0}, {bm, 16, (2 * stages + 1) * bk}};
+  const Shapes shapes = {
+      {1, 1, 1}, {bm - 1, bn + 1, bk + 3}, {bm + 3, bn, bk + 16}, {bm, bn, 0}, {bm, 16, (2 * stages + 1) * bk}};
   for (const std::array<int64_t, 3>& shape : shapes) {
-    comparison.ExpectAgrees(ScaledArgs(type, out, shape), BoundOf(type, out, shape[2]), absl::StrCat(shape[0], "x", shape[1], "x", shape[2]));
+    comparison.ExpectAgrees(ScaledArgs(type, out, shape), BoundOf(type, out, shape[2]),
+                            absl::StrCat(shape[0], "x", shape[1], "x", shape[2]));
     if (testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(comparison.compared(), static_cast<int>(shapes.size()));
