@@ -18,11 +18,12 @@ struct TilePass {
   std::string_view name;
   std::string_view why_here;
   absl::Status (*run)(TileState&);
+  bool is_optional = false;
 };
 
 constexpr TilePass kTilePasses[] = {
     {"desugar", "first: the other passes know fewer statements", DesugarTiles},
-    {"split-loops", "before tiles are made of memory accesses: conditions are still where they were written", SplitLoops},
+    {"split-loops", "before tiles are made of memory accesses: conditions are still where they were written", SplitLoops, true},
     {"hoist-memory-accesses", "before layouts: the tiles it makes need layouts too", HoistMemoryAccesses},
     {"solve-layouts", "last over tiles: all statements that touch a fragment are known", SolveLayouts},
 };
@@ -148,6 +149,7 @@ absl::StatusOr<kir::Kernel> Plan(const Program& program, size_t launch, const Ar
   PassLog log(options);
   TILERT_ASSIGN_OR_RETURN(TileState tiles, MakeTileState(program, launch, arg_class, target));
   for (const TilePass& pass : kTilePasses) {
+    if (pass.is_optional && pass.name == options.without) continue;
     TILERT_RETURN_IF_ERROR(pass.run(tiles));
     log.After(pass.name, [&] { return PrintProgram(tiles.program) + tiles.report; });
   }

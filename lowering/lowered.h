@@ -68,6 +68,7 @@ struct Lowered {
 struct LowerOptions {
   std::string print_after;            // name of a pass, or "all": its output is appended to `printed`
   std::string* printed = nullptr;
+  std::string without;                // name of a pass over tiles that may be left out ("split-loops"): to test or measure what it does
 #ifdef NDEBUG
   bool verify_each = false;           // check the KernelIr after every pass; a fault there is a bug of ours
 #else

@@ -3,6 +3,9 @@
 //   B_tile: free, 1024 (lane 32@1, warp 4@1, reg 8@1), 4 warps
 //   A_tile: follows its loop, 1024 (lane 32@1, warp 4@1, reg 8@1), 4 warps
 //   C_tile: follows its loop, 1024 (lane 32@1, warp 4@1, reg 8@1), 4 warps
+//   B → B_tile: vectors of 4 bytes
+//   A → A_tile: vectors of 4 bytes
+//   C_tile → C: vectors of 4 bytes
 extern "C" __global__ void __launch_bounds__(128, 1)
 add_kernel(const float* __restrict__ A, const float* __restrict__ B, float* C, i64 N) {
   const int lane = threadIdx.x & 31;

@@ -4,6 +4,9 @@
 //   square: follows its loop, 2 (reg 2@8) x 1024 (reg 8@1, lane 32@1, warp 4@1), 4 warps
 //   scale: follows its loop, 2 (reg 2@1), 4 warps
 //   W_tile: follows its loop, 1024 (reg 8@1, lane 32@1, warp 4@1), 4 warps
+//   X → x: vectors of 16 bytes
+//   W → W_tile: vectors of 16 bytes
+//   x → Y: vectors of 16 bytes
 extern "C" __global__ void __launch_bounds__(128, 1)
 rmsnorm_kernel(const bf16* __restrict__ X, const bf16* __restrict__ W, bf16* Y, int M) {
   extern __shared__ __align__(128) u8 smem[];

@@ -46,6 +46,7 @@ class Comparison {
     std::string what;  // architecture and class
     ArgClass arg_class;
     std::vector<kir::Kernel> kernels;
+    std::string arch;
   };
   Program program_, reference_;
   std::vector<Planned> planned_;

@@ -17,11 +17,12 @@ int64_t Elements(const BoundTensor& tensor) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<kir::Kernel>> PlanAll(const Program& program, const ArgClass& arg_class, std::string_view arch) {
+absl::StatusOr<std::vector<kir::Kernel>> PlanAll(const Program& program, const ArgClass& arg_class, std::string_view arch,
+                                                 const LowerOptions& options) {
   TILERT_ASSIGN_OR_RETURN(const Target target, FindTarget(arch));
   std::vector<kir::Kernel> kernels;
   for (size_t launch = 0; launch < program.launches.size(); ++launch) {
-    TILERT_ASSIGN_OR_RETURN(kir::Kernel kernel, Plan(program, launch, arg_class, target, {}));
+    TILERT_ASSIGN_OR_RETURN(kir::Kernel kernel, Plan(program, launch, arg_class, target, options));
     if (const std::string fault = kir::VerifyKernel(kernel); !fault.empty()) return Internal(fault);
     kernels.push_back(std::move(kernel));
   }

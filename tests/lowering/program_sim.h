@@ -15,7 +15,7 @@ namespace tilert {
 
 // The kernels of all launches of `program` for an architecture, verified.
 absl::StatusOr<std::vector<kir::Kernel>> PlanAll(const Program& program, const ArgClass& arg_class,
-                                                 std::string_view arch = "sm_80");
+                                                 std::string_view arch = "sm_80", const LowerOptions& options = {});
 
 // Simulates `kernels`, the launches of `program`, in order; arguments as for Execute.
 absl::Status SimulateAll(const Program& program, const std::vector<kir::Kernel>& kernels, absl::Span<const TensorArg> tensors,
