@@ -96,8 +96,8 @@ void Comparison::ExpectAgrees(const Args& args, const Bound& bound, const std::s
 
 void Comparison::ExpectAllSynchronisationNeeded(const std::vector<Args>& shapes) {
   for (const auto& [target, arg_class, split, arch] : planned_) {
-    // A part of a split loop may run once at most, whatever the shapes: what orders its iterations is then never needed. The parts are planned as the
-    // whole is.
+    // A part of a split loop may run once at most, whatever the shapes: what orders its iterations is then never needed. The
+    // parts are planned as the whole is.
     LowerOptions options;
     options.without = "split-loops";
     const absl::StatusOr<std::vector<kir::Kernel>> whole = PlanAll(program_, arg_class, arch, options);
