@@ -77,8 +77,6 @@ Pending Union(const Pending& a, const Pending& b) {
   return all;
 }
 
-constexpr int64_t kManyTrips = INT64_MAX;
-
 class BarrierPlacer {
  public:
   explicit BarrierPlacer(kir::Kernel& kernel) : k_(kernel), global_(kernel) {}

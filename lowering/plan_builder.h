@@ -115,6 +115,7 @@ class PlanBuilder {
   void RetireFor(const Stmt& stmt);
   void FillLazily(BufferId fragment, Expr value);
   void FillNow(const std::vector<BufferId>& fragments);
+  bool CanStartFromZero(const Stmt& stmt, BufferId acc);
   void FillBefore(const Stmt& stmt);
   void NameEnd(kir::For* loop, const std::string& var);
   absl::Status EmitLoopBody(const For& loop, kir::For& out);

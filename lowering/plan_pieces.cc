@@ -2,6 +2,7 @@
 // and loads just before the store are cut into the same pieces, so that what they need besides (bias, residual, results) takes
 // registers for a piece only, and the work on one piece goes on while the one before is being stored.
 #include <algorithm>
+#include <utility>
 
 #include "lowering/affine.h"
 #include "lowering/plan_builder.h"
@@ -69,19 +70,7 @@ bool PlanBuilder::CutColumns(FragmentLayout* layout, int64_t width) {
     }
   }
   columns = {width, std::move(kept)};
-  // Registers in the order they had, without gaps.
-  std::vector<Factor*> registers;
-  for (LayoutDim& dim : layout->dims) {
-    for (Factor& factor : dim.factors) {
-      if (factor.owner == Owner::kReg) registers.push_back(&factor);
-    }
-  }
-  std::sort(registers.begin(), registers.end(), [](const Factor* a, const Factor* b) { return a->stride < b->stride; });
-  int64_t stride = 1;
-  for (Factor* factor : registers) {
-    factor->stride = stride;
-    stride *= factor->size;
-  }
+  *layout = Dense(std::move(*layout));
   return product == width;
 }
 

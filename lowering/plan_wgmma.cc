@@ -168,17 +168,21 @@ void PlanBuilder::FillNow(const std::vector<BufferId>& fragments) {
   }
 }
 
+// True when `stmt` is a gemm by wgmma straight into `acc`: it can ignore what is there.
+bool PlanBuilder::CanStartFromZero(const Stmt& stmt, BufferId acc) {
+  auto* gemm = std::get_if<Gemm>(&stmt.op);
+  return gemm && IsWgmma(stmt) && buffers_[gemm->c.buffer] == acc && IsDirect(acc, AccumulatorLayout(s_, *gemm, ChooseGemm(s_, *gemm)));
+}
+
 void PlanBuilder::FillBefore(const Stmt& stmt) {
   if (lazy_fills_.empty() || std::holds_alternative<Fill>(stmt.op) || std::holds_alternative<For>(stmt.op)) return;
   absl::flat_hash_set<BufferId> touched = BuffersRead(s_.program, stmt);
   for (BufferId id : BuffersWritten(stmt)) touched.insert(id);
-  auto* gemm = std::get_if<Gemm>(&stmt.op);
   std::vector<BufferId> now;
   for (BufferId id : touched) {
     const auto it = buffers_.find(id);
     if (it == buffers_.end() || !lazy_fills_.contains(it->second)) continue;
-    const bool own_start = gemm && IsWgmma(stmt) && id == gemm->c.buffer && IsDirect(it->second, AccumulatorLayout(s_, *gemm, ChooseGemm(s_, *gemm)));
-    if (!own_start) now.push_back(it->second);
+    if (!CanStartFromZero(stmt, it->second)) now.push_back(it->second);
   }
   std::sort(now.begin(), now.end());
   if (!now.empty()) FillNow(now);
@@ -203,17 +207,12 @@ absl::Status PlanBuilder::EmitLoopBody(const For& loop, kir::For& out) {
   const Expr runs = Fold(k_.exprs, k_.exprs.Binary(ExprOp::kLt, out.begin, out.end));
   std::vector<BufferId> now, after;
   for (const auto& [id, value] : lazy_fills_) {
-    const Stmt* first = nullptr;
-    for (const Stmt& stmt : loop.body) {
-      bool touches = false;
-      for (BufferId b : BuffersRead(s_.program, stmt)) touches |= buffers_.contains(b) && buffers_[b] == id;
-      for (BufferId b : BuffersWritten(stmt)) touches |= buffers_.contains(b) && buffers_[b] == id;
-      if (touches && first == nullptr) first = &stmt;
-    }
-    if (first == nullptr) continue;
-    auto* gemm = std::get_if<Gemm>(&first->op);
-    const bool own_start = gemm && IsWgmma(*first) && buffers_[gemm->c.buffer] == id && IsDirect(id, AccumulatorLayout(s_, *gemm, ChooseGemm(s_, *gemm)));
-    (own_start ? after : now).push_back(id);
+    const auto is_it = [&, acc = id](BufferId b) { return buffers_.contains(b) && buffers_[b] == acc; };
+    const auto first = std::find_if(loop.body.begin(), loop.body.end(), [&](const Stmt& stmt) {
+      const absl::flat_hash_set<BufferId> read = BuffersRead(s_.program, stmt), written = BuffersWritten(stmt);
+      return std::any_of(read.begin(), read.end(), is_it) || std::any_of(written.begin(), written.end(), is_it);
+    });
+    if (first != loop.body.end()) (CanStartFromZero(*first, id) ? after : now).push_back(id);
   }
   std::sort(now.begin(), now.end());
   std::sort(after.begin(), after.end());
