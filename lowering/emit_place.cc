@@ -235,7 +235,7 @@ SharedOffset SharedByteOffset(const kir::Buffer& buffer, const CText& version, a
   const SharedLayout& layout = buffer.shared;
   const int64_t bytes = layout.element_bytes, rows = layout.rows();
   std::vector<CText> base = {CNumber(buffer.offset)};
-  if (version.text != "0") base.push_back(CScaled(version, (layout.bytes() + 127) / 128 * 128));
+  if (version.text != "0") base.push_back(CScaled(version, layout.version_bytes()));
   // Rows: all leading dimensions; the column in bytes, cut into panels.
   std::vector<Term> row, column, low, high;
   std::vector<CText> row_whole;

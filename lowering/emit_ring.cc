@@ -13,7 +13,7 @@ std::string BarrierAt(const std::string& first, const std::string& slot) { retur
 
 // Address of byte `offset` of a version of a shared tile; texts that are "0" are left out.
 std::string TileAddress(const kir::Buffer& tile, const CText& version, const CText& offset) {
-  const int64_t version_bytes = (tile.shared.bytes() + 127) / 128 * 128;
+  const int64_t version_bytes = tile.shared.version_bytes();
   return CSum({{"smem_base"}, CNumber(tile.offset), CScaled(version, version_bytes), offset}).text;
 }
 

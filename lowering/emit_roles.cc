@@ -31,8 +31,6 @@ bool HasOrder(const kir::Block& block) {
   });
 }
 
-constexpr int kWarpgroupWarps = 4;
-
 bool SyncsWarpgroups(const kir::Block& block) {
   return std::any_of(block.begin(), block.end(), [](const kir::Stmt& stmt) {
     const std::vector<const kir::Block*> children = kir::ChildBlocks(stmt);

@@ -140,7 +140,7 @@ class SharedOperand {
     }
     const std::string leading = k_major() ? "" : Cat(", ", panel_bytes);
     const std::string base = Cat("wgmma_operand<", panel, ">(", CSum(address).text, leading, ")");
-    const int64_t version_bytes = (layout_.bytes() + 127) / 128 * 128;
+    const int64_t version_bytes = layout_.version_bytes();
     const CText version = CScaled(EmitInt(c_, s_.start[0]), version_bytes / kUnit);
     return version.text == "0" ? base : Cat(base, " + ", version.In(CText::kSum));
   }

@@ -99,7 +99,7 @@ void KernelVerifier::SharedBuffer(const Buffer& buffer) {
       "'", buffer.name, "' is swizzled with panels of ", layout.panel, " bytes");
   Requires(buffer.versions >= 1, "'", buffer.name, "' has ", buffer.versions, " versions");
   if (buffer.offset < 0) return;  // not placed yet
-  const int64_t size = (layout.bytes() + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment * buffer.versions;
+  const int64_t size = layout.version_bytes() * buffer.versions;
   Requires(buffer.offset % kSharedAlignment == 0, "'", buffer.name, "' is at offset ", buffer.offset, ", no multiple of ",
            kSharedAlignment);
   Requires(buffer.offset + size <= kernel_.shared_bytes, "'", buffer.name, "' ends at byte ", buffer.offset + size, " of ",

@@ -6,7 +6,6 @@
 namespace tilert::kir {
 namespace {
 
-constexpr int kWarpgroup = 4;  // warps
 constexpr int kRegistersPerSm = 65536;
 constexpr int kNamedBarriers = 15;         // besides that of __syncthreads
 constexpr int64_t kMaxBox = 256;           // elements along a dim of a tensor map
@@ -44,7 +43,7 @@ void KernelVerifier::Tables(const Ring& ring) {
            " to ", end, " of ", kernel_.shared_bytes);
   for (const Buffer& buffer : kernel_.buffers) {
     if (buffer.space != Space::kShared || buffer.offset < 0) continue;
-    const int64_t size = (buffer.shared.bytes() + 127) / 128 * 128 * buffer.versions;
+    const int64_t size = buffer.shared.version_bytes() * buffer.versions;
     Requires(end <= buffer.offset || buffer.offset + size <= ring.offset, "barriers of ring '", ring.name, "' lie in '",
              buffer.name, "'");
   }
@@ -74,7 +73,7 @@ void KernelVerifier::Tables(const TensorMap& map) {
 void KernelVerifier::CheckPlacement(const Buffer& tile) {
   if (!tile.shared.swizzled || tile.offset < 0) return;
   // The pattern repeats every eight rows and is one of absolute addresses.
-  const int64_t period = 8 * tile.shared.panel, version = (tile.shared.bytes() + 127) / 128 * 128;
+  const int64_t period = 8 * tile.shared.panel, version = tile.shared.version_bytes();
   Requires(tile.offset % period == 0 && (tile.versions == 1 || version % period == 0), "'", tile.name, "' is at offset ",
            tile.offset, " with versions ", version, " bytes apart: its swizzle needs multiples of ", period);
 }
@@ -115,7 +114,7 @@ void KernelVerifier::CheckRegisterBudget(const Roles& op) {
       ++limited;
       Requires(role.max_registers % 8 == 0 && role.max_registers >= 24 && role.max_registers <= 240, "role '", role.name,
                "' asks for ", role.max_registers, " registers: multiples of 8 from 24 to 240 are possible");
-      Requires(first % kWarpgroup == 0 && warps % kWarpgroup == 0, "role '", role.name, "' changes registers of ", warps,
+      Requires(first % kWarpgroupWarps == 0 && warps % kWarpgroupWarps == 0, "role '", role.name, "' changes registers of ", warps,
                " warps from warp ", first, " on, which are no whole warpgroups");
     }
     registers += role.max_registers * warps * kLanes;
@@ -127,7 +126,7 @@ void KernelVerifier::CheckRegisterBudget(const Roles& op) {
 }
 
 void KernelVerifier::CheckRole(const Role& role, int first_warp, const std::string& path) {
-  Requires(!role.stores_by_warpgroup || (role.instances == 1 && role.warps % kWarpgroup == 0), "role '", role.name, "' cannot store by warpgroup");
+  Requires(!role.stores_by_warpgroup || (role.instances == 1 && role.warps % kWarpgroupWarps == 0), "role '", role.name, "' cannot store by warpgroup");
   Requires(!role.one_thread || role.instances == 1, "role '", role.name, "' of one thread has several instances");
   const std::vector<bool> bound = bound_;
   for (const Ring& ring : kernel_.rings) Bind(ring.slot);
@@ -233,7 +232,7 @@ void KernelVerifier::Check(const TmaLoad& op) {
 
 void KernelVerifier::Check(const TmaStore& op) {
   const bool by_warpgroup = role_ != nullptr && role_->stores_by_warpgroup;
-  const TensorMap* map = MapOf(op.map, op.src, op.coords, by_warpgroup ? role_->warps / kWarpgroup : 1);
+  const TensorMap* map = MapOf(op.map, op.src, op.coords, by_warpgroup ? role_->warps / kWarpgroupWarps : 1);
   if (map == nullptr) return;
   Integer(op.version, "version");
   Requires(kernel_.buffers[map->buffer].written, "writes ", Name(map->buffer), ", which is not marked as written");

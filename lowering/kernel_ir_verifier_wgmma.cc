@@ -6,7 +6,6 @@
 namespace tilert::kir {
 namespace {
 
-constexpr int kWarpgroup = 4;       // warps
 constexpr int64_t kStepBytes = 32;  // of K that an instruction takes
 constexpr int64_t kRowGroup = 8;    // rows of a swizzle pattern
 
@@ -23,7 +22,7 @@ FragmentLayout Swapped(const FragmentLayout& layout) {
 }  // namespace
 
 bool KernelVerifier::NeedsWarpgroups() {
-  return Requires(warps_ % kWarpgroup == 0 && first_warp_ % kWarpgroup == 0, "needs whole warpgroups, not ", warps_,
+  return Requires(warps_ % kWarpgroupWarps == 0 && first_warp_ % kWarpgroupWarps == 0, "needs whole warpgroups, not ", warps_,
                   " warps from warp ", first_warp_, " on");
 }
 
@@ -47,7 +46,7 @@ void KernelVerifier::Check(const Wgmma& op) {
                                   Name(op.a.buffer), " and ", Name(op.b.buffer)))
     return;
   const Buffer &a = kernel_.buffers[op.a.buffer], &b = kernel_.buffers[op.b.buffer];
-  if (!Requires(op.grid.m >= 1 && op.grid.n >= 1 && op.grid.m * op.grid.n * kWarpgroup == warps_, "a grid of ", op.grid.m, "x",
+  if (!Requires(op.grid.m >= 1 && op.grid.n >= 1 && op.grid.m * op.grid.n * kWarpgroupWarps == warps_, "a grid of ", op.grid.m, "x",
                 op.grid.n, " warpgroups for ", warps_, " warps"))
     return;
   const int64_t step = kStepBytes / DTypeBytes(a.dtype), n_each = op.n / op.grid.n;

@@ -15,6 +15,8 @@
 namespace tilert {
 
 inline constexpr int kLanes = 32;
+inline constexpr int kWarpgroupWarps = 4;
+inline constexpr int64_t kSwizzleRows = 8;  // rows after which a swizzle pattern of shared memory repeats
 
 enum class Owner : uint8_t { kReg, kLane, kWarp };
 
@@ -112,6 +114,7 @@ struct SharedLayout {
   bool swizzled = false;  // REQUIRES panel = pitch = 32, 64 or 128
   int64_t rows() const;
   int64_t bytes() const;  // of one version, a multiple of 16
+  int64_t version_bytes() const;  // from one version to the next: bytes() rounded up to 128
   int64_t ByteOffset(const std::vector<int64_t>& coords) const;
   bool operator==(const SharedLayout&) const = default;
 };

@@ -36,6 +36,8 @@ int64_t SharedLayout::bytes() const {
   return (panels * rows() * pitch + kChunkBytes - 1) / kChunkBytes * kChunkBytes;
 }
 
+int64_t SharedLayout::version_bytes() const { return (bytes() + 127) / 128 * 128; }
+
 int64_t SharedLayout::ByteOffset(const std::vector<int64_t>& coords) const {
   int64_t row = 0;
   for (size_t d = 0; d + 1 < extents.size(); ++d) row = row * extents[d] + coords[d];

@@ -87,7 +87,7 @@ class BarrierPlacer {
   }
 
  private:
-  int64_t Bytes(const kir::Buffer& b) const { return (b.shared.bytes() + 127) / 128 * 128 * b.versions; }
+  int64_t Bytes(const kir::Buffer& b) const { return b.shared.version_bytes() * b.versions; }
 
   // `b` came before `a`.
   bool Conflict(const Use& a, const Use& b) const {

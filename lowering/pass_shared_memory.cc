@@ -8,7 +8,6 @@ namespace tilert {
 namespace {
 
 constexpr int64_t kAlign = 128;
-constexpr int64_t kSwizzleRows = 8;      // a swizzle pattern repeats after as many rows; TMA and wgmma apply it to addresses
 constexpr int64_t kBarrierBytes = 8;
 
 // Statements are numbered in program order; a buffer is live from its first to its last use, and through the whole of any loop that
@@ -31,7 +30,7 @@ class Liveness {
       if (live_[id].first < 0) continue;
       const kir::Buffer& buffer = kernel_.buffers[id];
       live_[id].buffer = id;
-      live_[id].bytes = (buffer.shared.bytes() + kAlign - 1) / kAlign * kAlign * buffer.versions;
+      live_[id].bytes = buffer.shared.version_bytes() * buffer.versions;
       if (buffer.shared.swizzled) live_[id].align = std::max(kAlign, buffer.shared.pitch * kSwizzleRows);
       used.push_back(live_[id]);
     }

@@ -9,13 +9,12 @@
 namespace tilert {
 namespace {
 
-constexpr int kWarpgroup = 4;               // warps
 constexpr int64_t kManyRegisters = 48;      // 32-bit accumulators of a thread
 constexpr int kProducerRegisters = 40;      // 24 spills (measured)
 
 // Registers a thread of the warps that compute may have, when the producer's warpgroup gives back what it does not need. PTX ISA "setmaxnreg".
 int ComputeRegisters(int warpgroups, int registers_per_sm) {
-  const int threads = (warpgroups + 1) * kWarpgroup * kLanes;
+  const int threads = (warpgroups + 1) * kWarpgroupWarps * kLanes;
   const int at_launch = std::min(255, registers_per_sm / threads) / 8 * 8;
   return std::min(240, (at_launch * (warpgroups + 1) - kProducerRegisters) / warpgroups / 8 * 8);
 }
@@ -75,7 +74,7 @@ void PlanBuilder::MakeRings() {
 // One warpgroup that holds large accumulators leaves the tensor cores idle while it stores them: two instances of it take turns, each with tiles of its
 // own, one computing while the other stores. Needs: rings that go round equally often in every tile, and no shared memory but theirs and the stores'.
 bool PlanBuilder::TakesTurns() const {
-  if (s_.warps != kWarpgroup || store_stages_wanted_ == 0) return false;
+  if (s_.warps != kWarpgroupWarps || store_stages_wanted_ == 0) return false;
   int64_t accumulators = 0;
   bool other_shared = false;
   ForEachStmt(s_.program.launches[s_.launch].body, [&](const Stmt& stmt) {
@@ -100,9 +99,9 @@ absl::Status PlanBuilder::EmitRoles() {
     compute.instance = NewVar("turn");
     turn_ = VarExpr(compute.instance);
   }
-  const int warpgroups = s_.warps * instances_ / kWarpgroup;
-  if (s_.warps % kWarpgroup == 0 && warpgroups > 1) {
-    load.warps = kWarpgroup;
+  const int warpgroups = s_.warps * instances_ / kWarpgroupWarps;
+  if (s_.warps % kWarpgroupWarps == 0 && warpgroups > 1) {
+    load.warps = kWarpgroupWarps;
     load.max_registers = kProducerRegisters;
     compute.max_registers = ComputeRegisters(warpgroups, s_.target.registers_per_sm);
   }

@@ -12,8 +12,6 @@ namespace tilert {
 namespace {
 
 constexpr int64_t kPanelBytes = 128;
-constexpr int kWarpgroupWarps = 4;
-constexpr int64_t kSwizzleRows = 8;           // after which a swizzle pattern repeats
 constexpr int64_t kLargestPiece = 32 * 1024;  // bytes
 
 }  // namespace

@@ -12,7 +12,6 @@ namespace {
 constexpr int64_t kLargestBox = 256;   // elements of a box dimension
 constexpr int64_t kTmaAlignment = 16;  // bytes, of addresses, strides and the innermost box extent
 constexpr size_t kLargestRank = 5;
-constexpr int64_t kSwizzleRows = 8;    // rows after which a swizzle pattern repeats: panels start at multiples
 
 bool Fail(std::string* why, std::string text) {
   if (why != nullptr) *why = std::move(text);

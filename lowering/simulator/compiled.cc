@@ -92,7 +92,7 @@ std::shared_ptr<const LayoutTables> Compiler::Tables(const FragmentLayout& layou
 
 absl::Status Compiler::AddShared(const kir::Buffer& buffer, BufferInfo& info) {
   const SharedLayout& layout = buffer.shared;
-  info.version_bytes = (layout.bytes() + 127) / 128 * 128;
+  info.version_bytes = layout.version_bytes();
   if (buffer.offset < 0 || buffer.offset % 128 != 0 ||
       buffer.offset + buffer.versions * info.version_bytes > kernel_.shared_bytes) {
     return Internal("shared buffer ", buffer.name, ": ", buffer.versions, " versions of ", info.version_bytes,

@@ -98,6 +98,5 @@ struct Group {
   int first = 0, warps = 0;
   bool stores_by_warpgroup = false;
 };
-inline constexpr int kWarpgroupWarps = 4;
 
 }  // namespace tilert::sim
