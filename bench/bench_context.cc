@@ -68,6 +68,11 @@ absl::StatusOr<Call> BenchContext::MakeCall(const std::string& entry, const std:
   }
   call.kernel = kernel;
   for (const Param& param : program->params) {
+    if (param.kind == Param::Kind::kScalar) {  // a scale
+      const DType type = program->scalars[param.index].dtype;
+      call.scalars.push_back(IsFloat(type) ? ScalarArg::Float(1, type) : ScalarArg::Int(1, type));
+      continue;
+    }
     const Buffer& buffer = program->buffers[param.index];
     std::vector<int64_t> shape;
     int64_t elements = 1;
@@ -79,16 +84,16 @@ absl::StatusOr<Call> BenchContext::MakeCall(const std::string& entry, const std:
     TILERT_ASSIGN_OR_RETURN(tool::DeviceMemory memory, RandomOnDevice(driver(), buffer.dtype, elements, call.shapes.size() + 1));
     call.memory.push_back(std::move(memory));
     call.shapes.push_back(std::move(shape));
+    call.tensors.push_back({call.memory.back().data(), buffer.dtype, {}, {}});
   }
-  for (size_t i = 0; i < program->params.size(); ++i) {
-    call.tensors.push_back({call.memory[i].data(), program->buffers[program->params[i].index].dtype, call.shapes[i], {}});
-  }
-  TILERT_ASSIGN_OR_RETURN(const uint64_t bytes, kernel->WorkspaceBytes(call.tensors, {}));
+  for (size_t i = 0; i < call.tensors.size(); ++i) call.tensors[i].shape = call.shapes[i];
+  TILERT_ASSIGN_OR_RETURN(const uint64_t bytes, kernel->WorkspaceBytes(call.tensors, call.scalars));
   TILERT_ASSIGN_OR_RETURN(call.workspace, tool::DeviceMemory::Allocate(driver(), bytes));
   call.request.tensors = call.tensors;
+  call.request.scalars = call.scalars;
   call.request.workspace = call.workspace.data();
   call.request.workspace_bytes = bytes;
-  TILERT_ASSIGN_OR_RETURN(const KernelChoice choice, kernel->Choice(call.tensors, {}));
+  TILERT_ASSIGN_OR_RETURN(const KernelChoice choice, kernel->Choice(call.tensors, call.scalars));
   call.schedule = choice.is_general ? "general" : choice.schedule.empty() ? "default" : choice.schedule;
   return call;
 }

@@ -31,6 +31,7 @@ struct Call {
   std::vector<tool::DeviceMemory> memory;
   std::vector<std::vector<int64_t>> shapes;
   std::vector<TensorArg> tensors;
+  std::vector<ScalarArg> scalars;
   tool::DeviceMemory workspace;
   LaunchRequest request;
   std::string schedule;  // the variant that it runs; "default", "general"
@@ -67,7 +68,7 @@ class BenchContext {
 
   bool WantsPart(const std::string& part) const;
   bool Wants(const Row& row) const;
-  // A kernel of std.tilert with random inputs. Kernels are kept, so that further shapes of one need no compile.
+  // A kernel of std.tilert with random inputs and scalars of 1. Kernels are kept, so that further shapes of one need no compile.
   absl::StatusOr<Call> MakeCall(const std::string& entry, const std::map<std::string, int64_t>& dims);
   // One JSON object a line, on stdout and into --out.
   void Emit(const std::string& line);

@@ -10,10 +10,25 @@ namespace tilert::bench {
 namespace {
 
 // Values of cublasLt.h, cublas_api.h and library_types.h.
-constexpr int kTypeF32 = 0, kTypeF16 = 2, kTypeBF16 = 14;
-constexpr int kCompute32F = 68;
-constexpr int kDescTransposeA = 3, kDescTransposeB = 4, kPreferenceWorkspace = 1;
+constexpr int kTypeF32 = 0, kTypeI32 = 10;
+constexpr int kCompute32F = 68, kCompute32I = 72;
+constexpr int kDescTransposeA = 3, kDescTransposeB = 4, kDescScaleOfA = 17, kDescScaleOfB = 18, kDescFastAccumulation = 25;
+constexpr int kPreferenceWorkspace = 1;
 constexpr uint64_t kWorkspaceBytes = uint64_t{64} << 20;
+
+int CudaType(DType type) {
+  switch (type) {
+    case DType::kFloat16: return 2;
+    case DType::kInt8: return 3;
+    case DType::kInt32: return kTypeI32;
+    case DType::kBFloat16: return 14;
+    case DType::kFloat8E4M3: return 28;
+    case DType::kFloat8E5M2: return 29;
+    default: return kTypeF32;
+  }
+}
+
+bool IsFloat8(DType type) { return type == DType::kFloat8E4M3 || type == DType::kFloat8E5M2; }
 
 absl::Status StatusOf(const char* call, int rc) { return rc == 0 ? absl::OkStatus() : absl::InternalError(Cat(call, ": ", rc)); }
 
@@ -56,30 +71,46 @@ struct LtGemm::Api {
   }
 };
 
-absl::StatusOr<std::unique_ptr<LtGemm>> LtGemm::Make(const cuda::Driver& driver, DType type, bool transpose_b, int64_t m,
-                                                     int64_t n, int64_t k) {
+absl::StatusOr<std::unique_ptr<LtGemm>> LtGemm::Make(const cuda::Driver& driver, const LtProblem& problem) {
   std::unique_ptr<LtGemm> gemm(new LtGemm);
   gemm->api_ = std::make_unique<Api>();
   TILERT_RETURN_IF_ERROR(gemm->api_->Load());
   TILERT_ASSIGN_OR_RETURN(gemm->workspace_, tool::DeviceMemory::Allocate(driver, kWorkspaceBytes));
   TILERT_RETURN_IF_ERROR(StatusOf("cublasLtCreate", gemm->api_->Create(&gemm->handle_)));
-  TILERT_RETURN_IF_ERROR(gemm->Describe(type, transpose_b, m, n, k));
+  TILERT_RETURN_IF_ERROR(gemm->Describe(problem));
+  if (IsFloat8(problem.operand)) TILERT_RETURN_IF_ERROR(gemm->DescribeScales(driver));
   TILERT_RETURN_IF_ERROR(gemm->Ask());
   return gemm;
 }
 
 // Row-major C is column-major Cᵀ[n,m] = op(Bᵀ) · Aᵀ: the library's A is our B.
-absl::Status LtGemm::Describe(DType type, bool transpose_b, int64_t m, int64_t n, int64_t k) {
-  const int cuda_type = type == DType::kBFloat16 ? kTypeBF16 : kTypeF16, transpose = transpose_b ? 1 : 0, plain = 0;
+absl::Status LtGemm::Describe(const LtProblem& problem) {
+  const auto [operand, result, transpose_b, m, n, k] = problem;
+  const int type = CudaType(operand), transpose = transpose_b ? 1 : 0, plain = 0;
+  const bool is_integer = !IsFloat(operand);
+  scales_are_integers_ = result == DType::kInt32;
   const auto rows = [](int64_t x) { return static_cast<uint64_t>(x); };
-  TILERT_RETURN_IF_ERROR(StatusOf("cublasLtMatmulDescCreate", api_->DescCreate(&operation_, kCompute32F, kTypeF32)));
+  TILERT_RETURN_IF_ERROR(StatusOf(
+      "cublasLtMatmulDescCreate",
+      api_->DescCreate(&operation_, is_integer ? kCompute32I : kCompute32F, scales_are_integers_ ? kTypeI32 : kTypeF32)));
   TILERT_RETURN_IF_ERROR(
       StatusOf("cublasLt transpose A", api_->DescSet(operation_, kDescTransposeA, &transpose, sizeof transpose)));
   TILERT_RETURN_IF_ERROR(StatusOf("cublasLt transpose B", api_->DescSet(operation_, kDescTransposeB, &plain, sizeof plain)));
-  TILERT_RETURN_IF_ERROR(StatusOf("cublasLt layout", transpose_b ? api_->LayoutCreate(&b_, cuda_type, rows(k), rows(n), k)
-                                                                 : api_->LayoutCreate(&b_, cuda_type, rows(n), rows(k), n)));
-  TILERT_RETURN_IF_ERROR(StatusOf("cublasLt layout", api_->LayoutCreate(&a_, cuda_type, rows(k), rows(m), k)));
-  return StatusOf("cublasLt layout", api_->LayoutCreate(&c_, cuda_type, rows(n), rows(m), n));
+  TILERT_RETURN_IF_ERROR(StatusOf("cublasLt layout", transpose_b ? api_->LayoutCreate(&b_, type, rows(k), rows(n), k)
+                                                                 : api_->LayoutCreate(&b_, type, rows(n), rows(k), n)));
+  TILERT_RETURN_IF_ERROR(StatusOf("cublasLt layout", api_->LayoutCreate(&a_, type, rows(k), rows(m), k)));
+  return StatusOf("cublasLt layout", api_->LayoutCreate(&c_, CudaType(result), rows(n), rows(m), n));
+}
+
+absl::Status LtGemm::DescribeScales(const cuda::Driver& driver) {
+  const float one = 1;
+  const int8_t fast = 1;
+  TILERT_ASSIGN_OR_RETURN(one_, tool::DeviceMemory::Allocate(driver, sizeof one));
+  TILERT_RETURN_IF_ERROR(driver.MemcpyHtoD(one_.address(), &one, sizeof one));
+  const void* const scale = one_.data();
+  TILERT_RETURN_IF_ERROR(StatusOf("cublasLt scale of A", api_->DescSet(operation_, kDescScaleOfA, &scale, sizeof scale)));
+  TILERT_RETURN_IF_ERROR(StatusOf("cublasLt scale of B", api_->DescSet(operation_, kDescScaleOfB, &scale, sizeof scale)));
+  return StatusOf("cublasLt fast accumulation", api_->DescSet(operation_, kDescFastAccumulation, &fast, sizeof fast));
 }
 
 absl::Status LtGemm::Ask() {
@@ -96,10 +127,14 @@ absl::Status LtGemm::Ask() {
 }
 
 absl::Status LtGemm::Run(size_t which, cuda::DevicePtr a, cuda::DevicePtr b, cuda::DevicePtr c) {
-  const float one = 1, zero = 0;
+  const float ones[] = {1, 0};
+  const int32_t integers[] = {1, 0};
+  const auto scale = [&](int i) -> const void* {
+    return scales_are_integers_ ? static_cast<const void*>(integers + i) : ones + i;
+  };
   const auto at = [](cuda::DevicePtr p) { return reinterpret_cast<void*>(p); };
-  return StatusOf("cublasLtMatmul", api_->Matmul(handle_, operation_, &one, at(b), b_, at(a), a_, &zero, at(c), c_, at(c), c_,
-                                                 proposals_[which].algorithm, workspace_.data(), kWorkspaceBytes, nullptr));
+  return StatusOf("cublasLtMatmul", api_->Matmul(handle_, operation_, scale(0), at(b), b_, at(a), a_, scale(1), at(c), c_, at(c),
+                                                 c_, proposals_[which].algorithm, workspace_.data(), kWorkspaceBytes, nullptr));
 }
 
 LtGemm::~LtGemm() {

@@ -10,14 +10,22 @@
 
 namespace tilert::bench {
 
-// Row-major C[m,n] = A[m,k] · B as in bench/cublas.h, in the ways that cublasLtMatmulAlgoGetHeuristic proposes.
+// Row-major C[m,n] = A[m,k] · B as in bench/cublas.h. Sums are float32, of integers int32. float8 operands have a scale each (1,
+// in device memory) and are accumulated fast, as the tensor cores do it; they and int8 take B as [n,k] only, m, n and k multiples
+// of 16.
+struct LtProblem {
+  DType operand, result;  // int8 into int32 or, saturating, int8; float8 into bfloat16; 16-bit floats into their own type
+  bool transpose_b;
+  int64_t m, n, k;
+};
+
+// The ways to compute it that cublasLtMatmulAlgoGetHeuristic proposes, best guess first.
 class LtGemm {
  public:
   static constexpr int kMostAlgorithms = 8;
 
   // NotFound when the library is not on this machine; Unimplemented when it proposes nothing.
-  static absl::StatusOr<std::unique_ptr<LtGemm>> Make(const cuda::Driver& driver, DType type, bool transpose_b, int64_t m,
-                                                      int64_t n, int64_t k);
+  static absl::StatusOr<std::unique_ptr<LtGemm>> Make(const cuda::Driver& driver, const LtProblem& problem);
   ~LtGemm();
   LtGemm(const LtGemm&) = delete;
 
@@ -36,7 +44,8 @@ class LtGemm {
   };
   struct Api;
   LtGemm() = default;
-  absl::Status Describe(DType type, bool transpose_b, int64_t m, int64_t n, int64_t k);
+  absl::Status Describe(const LtProblem& problem);
+  absl::Status DescribeScales(const cuda::Driver& driver);
   absl::Status Ask();
 
   std::unique_ptr<Api> api_;
@@ -44,7 +53,8 @@ class LtGemm {
   void *a_ = nullptr, *b_ = nullptr, *c_ = nullptr;  // layouts of A, B, C
   Proposal proposals_[kMostAlgorithms] = {};
   size_t count_ = 0;
-  tool::DeviceMemory workspace_;
+  bool scales_are_integers_ = false;  // alpha and beta
+  tool::DeviceMemory workspace_, one_;
 };
 
 }  // namespace tilert::bench

@@ -52,7 +52,14 @@ absl::StatusOr<tool::CallArguments> MakeArguments(const Program& program, const 
                                                   uint64_t seed) {
   tool::CallArguments call;
   for (const Param& param : program.params) {
-    if (param.kind != Param::Kind::kTensor) return InvalidArgument("'", program.name, "' has scalar parameters");
+    if (param.kind == Param::Kind::kScalar) {
+      const ScalarParam& scalar = program.scalars[param.index];
+      if (scalar.dim != kNoId) return InvalidArgument("'", program.name, "' takes a dim as a scalar");
+      const double value = 0.75 + 0.625 * param.index;
+      call.scalars.push_back(IsFloat(scalar.dtype) ? ScalarArg::Float(value, scalar.dtype)
+                                                   : ScalarArg::Int(static_cast<int64_t>(param.index) + 1, scalar.dtype));
+      continue;
+    }
     const Buffer& buffer = program.buffers[param.index];
     std::vector<int64_t> shape;
     for (Expr e : buffer.shape) {
@@ -63,6 +70,9 @@ absl::StatusOr<tool::CallArguments> MakeArguments(const Program& program, const 
       tool::FillPoison(&array);
     } else {
       tool::FillRandom(seed * 131 + param.index, &array);
+      if (array.dtype == DType::kInt8) {
+        for (uint8_t& byte : array.bytes) byte = static_cast<uint8_t>(byte * 17);  // 0 … 15 → −128 … 127
+      }
     }
     call.names.push_back(buffer.name);
     call.access.push_back(param.access);

@@ -17,7 +17,7 @@ absl::StatusOr<std::unique_ptr<tool::BundleFile>> OpenStd();
 // The program `entry` of `file`, verified.
 absl::StatusOr<Program> FindProgram(const tool::BundleFile& file, const std::string& entry);
 
-// Arguments for `program` with the dims given (by name): random inputs, poisoned outputs.
+// Arguments for `program` with the dims given (by name): random inputs, poisoned outputs, scalars that are small numbers.
 absl::StatusOr<tool::CallArguments> MakeArguments(const Program& program, const std::map<std::string, int64_t>& dims,
                                                   uint64_t seed);
 
