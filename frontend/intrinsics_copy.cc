@@ -7,12 +7,15 @@
 namespace tilert::frontend {
 namespace {
 
-BufferId ReadBarrier(Evaluator& e, const Args& args) {
+BufferId ReadBarrier(Evaluator& e, const Args& args, std::vector<Expr>* indices) {
   if (!args.Has("barrier")) return kNoId;
   const auto* buffer = args["barrier"].As<Buf>();
   const auto* region = args["barrier"].Object<const BufferRegion>();
   const Buf* barrier = buffer ? buffer : region ? &region->buffer : nullptr;
-  if (barrier != nullptr && barrier->buffer().scope == Scope::kBarrier) return barrier->id();
+  if (barrier != nullptr && barrier->buffer().scope == Scope::kBarrier) {
+    if (region != nullptr) *indices = e.builder().Es(region->start);
+    return barrier->id();
+  }
   e.Fail(args.RangeOf("barrier"),
          Cat("what a copy completes on must be made by T.alloc_barrier, not ", Describe(args["barrier"])));
   return kNoId;
@@ -42,7 +45,7 @@ Value Copy(Evaluator& e, const Args& args) {
   copy.coalesced_width = static_cast<uint32_t>(*width);
   copy.disable_tma = *disable_tma;
   copy.is_async = args.builtin().path == "T.async_copy";
-  copy.barrier = ReadBarrier(e, args);
+  copy.barrier = ReadBarrier(e, args, &copy.barrier_indices);
   if (args.Has("swizzle")) {  // copy(..., swizzle="bank") asks for a layout without bank conflicts
     const BufferId shared = dst->buffer.buffer().scope == Scope::kShared ? dst->buffer.id() : src->buffer.id();
     builder.Add(Annotate{AnnotationKind::kLayoutSwizzled, shared, {}, ""});

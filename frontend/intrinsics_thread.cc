@@ -1,4 +1,6 @@
 // Code by thread, barriers, and help for debugging.
+#include <tuple>
+
 #include "absl/strings/str_replace.h"
 #include "frontend/builtin_tables.h"
 #include "frontend/evaluator.h"
@@ -30,8 +32,35 @@ Value Role(Evaluator& e, const Args& args) {
 }
 
 Value SyncThreads(Evaluator& e, const Args& args) {
-  if (e.RequireLaunch(args)) e.builder().Add(tilert::SyncThreads{});
+  if (!e.RequireLaunch(args)) return Poison{};
+  tilert::SyncThreads sync;
+  const std::tuple<const char*, uint32_t*, int64_t> numbers[] = {{"barrier_id", &sync.barrier, 15}, {"arrive_count", &sync.count, 1024}};
+  for (const auto& [name, field, last] : numbers) {
+    if (!args.Has(name)) continue;
+    const auto number = e.Int(args[name], args.RangeOf(name), name);
+    if (!number) return Poison{};
+    if (*number < 0 || *number > last) return e.Fail(args.RangeOf(name), Cat(name, " is 0 to ", last, ", not ", *number));
+    *field = static_cast<uint32_t>(*number);
+  }
+  if (sync.count == 0) sync.barrier = 0;  // the whole block: which barrier stands for it does not matter
+  e.builder().Add(sync);
   return NoneValue{};
+}
+
+// What `value` is in another lane of the warp: a statement of its own, wherever the call stands in an expression.
+Value ShuffleFrom(Evaluator& e, const Args& args, const Val& value, const Val& lane) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  ProgramBuilder& builder = e.builder();
+  const VarId var = builder.NewVar(e.NameHint("shuffled"), value.In(&builder).dtype());
+  tilert::Shuffle shuffle{var, builder.E(value), builder.Index(lane)};
+  builder.Add(shuffle);
+  return builder.VarVal(var);
+}
+
+Value Shuffle(Evaluator& e, const Args& args) {
+  const Val value = e.Number(args["value"], args.RangeOf("value"), "the value of a shuffle");
+  const Val lane = e.Number(args["lane"], args.RangeOf("lane"), "the lane of a shuffle");
+  return value && lane ? ShuffleFrom(e, args, value, lane) : Value(Poison{});
 }
 
 // A barrier, or one of an array of them.
@@ -120,6 +149,7 @@ absl::Span<const Builtin> ThreadIntrinsics() {
       {"T.roles", "", Roles},
       {"T.role", "begin end", Role},
       {"T.sync_threads", "barrier_id? arrive_count?", SyncThreads},
+      {"T.shuffle", "value lane", Shuffle},
       {"T.barrier_arrive", "barrier", Arrive},
       {"T.mbarrier_arrive", "barrier", Arrive},
       {"T.barrier_wait", "barrier parity", Wait},

@@ -103,10 +103,16 @@ void ProgramBuilder::SetCooperative() {
   program_.launches.back().cooperative = true;
 }
 
+void ProgramBuilder::SetCluster(const std::vector<Val>& extents) {
+  if (program_.launches.empty()) return Error("SetCluster needs an open launch");
+  program_.launches.back().cluster = Es(extents);
+}
+
 Val ProgramBuilder::OpenFor(ForKind kind, std::string var, Val begin, Val end, Val step, Val num_stages,
-                            std::vector<int32_t> order, std::vector<int32_t> stage) {
+                            std::vector<int32_t> order, std::vector<int32_t> stage, Val split) {
   For loop{kind,        NewVar(std::move(var)), Index(begin), Index(end), Index(step), Index(num_stages), std::move(order),
            std::move(stage), {}};
+  if (split) loop.split = Index(split);
   const VarId id = loop.var;
   Push(Kind::kStmt, std::move(loop));
   return VarVal(id);

@@ -72,8 +72,9 @@ class ProgramBuilder {
     return result;
   }
   void SetCooperative();  // of the open launch
+  void SetCluster(const std::vector<Val>& extents);  // of the open launch: blocks along each grid dim
   Val OpenFor(ForKind kind, std::string var, Val begin, Val end, Val step = Val(1), Val num_stages = Val(0),
-              std::vector<int32_t> order = {}, std::vector<int32_t> stage = {});
+              std::vector<int32_t> order = {}, std::vector<int32_t> stage = {}, Val split = {});
   std::vector<Val> OpenParallel(const std::vector<std::string>& vars, const std::vector<Val>& extents,
                                 uint32_t coalesced_width = 0);
   void OpenWhile(Val cond);
@@ -86,6 +87,8 @@ class ProgramBuilder {
 
   // Statements. Values convert to the type of the buffer they go to; plain numbers take that type.
   Buf Alloc(std::string name, DType type, Scope scope, const std::vector<Val>& shape, uint32_t arrive_count = 0);
+  // A buffer that nothing makes exist yet: who declares one takes it out of the program again, or allocates it.
+  Buf Declare(std::string name, DType type, Scope scope, const std::vector<Val>& shape);
   Buf Shared(std::string name, DType type, const std::vector<Val>& shape) { return Alloc(name, type, Scope::kShared, shape); }
   Buf Fragment(std::string name, DType type, const std::vector<Val>& shape) { return Alloc(name, type, Scope::kFragment, shape); }
   Buf Mutable(std::string name, DType type) { return Alloc(name, type, Scope::kVar, {}); }

@@ -121,6 +121,10 @@ Region ProgramBuilder::R(const Tile& tile) {
   return region;
 }
 
+Buf ProgramBuilder::Declare(std::string name, DType type, Scope scope, const std::vector<Val>& shape) {
+  return Buf(this, NewBuffer({std::move(name), type, scope, Es(shape)}));
+}
+
 Buf ProgramBuilder::Alloc(std::string name, DType type, Scope scope, const std::vector<Val>& shape, uint32_t arrive_count) {
   const BufferId id = NewBuffer({std::move(name), type, scope, Es(shape), {}, arrive_count});
   Add(tilert::Alloc{id});

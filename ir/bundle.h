@@ -65,6 +65,7 @@ struct CubinKernel {
   bool persistent = false;  // no more blocks than fit on the GPU at once: SMs · blocks_per_sm
   uint32_t blocks_per_sm = 1;
   std::vector<Map> maps;
+  std::vector<uint32_t> cluster = {};  // blocks of a cluster along each grid dim, then those that share one; empty: no clusters
   bool operator==(const CubinKernel&) const = default;
 };
 

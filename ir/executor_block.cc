@@ -31,14 +31,22 @@ BlockRunner::BlockRunner(LaunchState* state)
 
 void BlockRunner::ResizeLanes(int n) {
   const size_t lanes = static_cast<size_t>(n);
-  if (regs_.size() < state_.plan.max_regs * lanes) regs_.resize(state_.plan.max_regs * lanes);
-  lane_vars_.resize(static_cast<size_t>(state_.plan.lane_slots) * lanes);
+  std::vector<Value>& regs = strand_->regs;
+  if (regs.size() < state_.plan.max_regs * lanes) regs.resize(state_.plan.max_regs * lanes);
+  strand_->lane_vars.resize(static_cast<size_t>(state_.plan.lane_slots) * lanes);
 }
 
 absl::Status BlockRunner::Run(int64_t block) {
   block_ = block;
-  blamed_ = false;
+  blamed_ = ending_ = false;
   memory_.StartBlock(block);
+  barriers_.clear();
+  groups_.clear();
+  async_clock_ = 0;
+  main_.threads = state_.threads;
+  main_.copies.clear();
+  main_.gemms.clear();
+  if (state_.options.seed != 0) random_.seed(state_.options.seed + static_cast<uint64_t>(block));
   steps_left_ = state_.options.max_steps == 0 ? UINT64_MAX : state_.options.max_steps;
   const Launch& launch = *state_.plan.launch;
   for (size_t d = 0; d < launch.block_vars.size(); ++d) {
@@ -47,7 +55,9 @@ absl::Status BlockRunner::Run(int64_t block) {
   }
   Context c;
   c.active.assign(1, 1);
-  return RunSteps(state_.plan.body, c);
+  TILERT_RETURN_IF_ERROR(RunSteps(state_.plan.body, c));
+  TILERT_RETURN_IF_ERROR(Drain(main_.gemms, 0));
+  return Drain(main_.copies, 0);
 }
 
 absl::Status BlockRunner::RunSteps(const Steps& steps, Context& c) {
@@ -77,7 +87,9 @@ absl::Status BlockRunner::RunStep(const Step& step, Context& c) {
 absl::Status BlockRunner::Dispatch(const Step& step, Context& c) {
   return std::visit(Overloaded{
                         [&](const auto&) { return RunTile(step, c); },
-                        [&](const Alloc& s) { return memory_.Allocate(s.buffer, c.mode == Mode::kBlock ? 0 : c.n); },
+                        [&](const Alloc& s) { return RunAlloc(s, c); },
+                        [&](const Copy& s) { return s.is_async ? Issue(step, c) : RunTile(step, c); },
+                        [&](const Gemm& s) { return s.is_async ? Issue(step, c) : RunTile(step, c); },
                         [&](const Parallel& s) { return RunParallel(s, step, c); },
                         [&](const For& s) { return RunFor(s, step, c); },
                         [&](const While&) { return RunWhile(step, c); },
@@ -91,18 +103,22 @@ absl::Status BlockRunner::Dispatch(const Step& step, Context& c) {
                         [&](const Print& s) { return RunPrint(s, step, c); },
                         [&](const Assert& s) { return RunAssert(s, step, c); },
                         [&](const ThreadRegion& s) { return RunThreads(s, step); },
-                        [&](const SyncThreads&) { return Sync(c); },
+                        [&](const SyncThreads& s) { return Sync(s, *step.stmt, c); },
+                        [&](const Shuffle& s) { return RunShuffle(s, step, c); },
+                        [&](const Roles& s) { return RunRoles(s, step, c); },
+                        [&](const BarrierOp& s) { return RunBarrierOp(s, step, c); },
+                        [&](const AsyncWait& s) { return Drain(s.gemm ? strand_->gemms : strand_->copies, s.pending); },
                     },
                     step.stmt->op);
 }
 
 void BlockRunner::Eval(const Step& step, const Context& c) {
-  Evaluate(step.code, {c.lanes(), &memory_, block_vars_.data(), lane_vars_.data(), regs_.data()});
+  Evaluate(step.code, {c.lanes(), &memory_, block_vars_.data(), strand_->lane_vars.data(), strand_->regs.data()});
 }
 
 Value* BlockRunner::VarOf(VarId var, const Context& c) {
   if (c.mode == Mode::kBlock) return &block_vars_[var];
-  return lane_vars_.data() + static_cast<size_t>(state_.plan.slot_of[var]) * static_cast<size_t>(c.n);
+  return strand_->lane_vars.data() + static_cast<size_t>(state_.plan.slot_of[var]) * static_cast<size_t>(c.n);
 }
 
 absl::Status BlockRunner::RunIf(const Step& step, Context& c) {
@@ -253,10 +269,11 @@ absl::Status BlockRunner::RunNestedPoints(const Parallel& op, const Step& step, 
 absl::Status BlockRunner::RunThreads(const ThreadRegion& op, const Step& step) {
   Context c;
   c.mode = Mode::kThreads;
-  c.n = state_.threads;
+  c.n = strand_->threads;
+  c.first_agent = c.first_lane = strand_->first_thread;
   c.active.assign(static_cast<size_t>(c.n), 1);
   ResizeLanes(c.n);
-  for (int k = 0; k < c.n; ++k) VarOf(op.thread, c)[k].i = k;
+  for (int k = 0; k < c.n; ++k) VarOf(op.thread, c)[k].i = strand_->first_thread + k;
   memory_.BeginLaneRaces(/*threads=*/true);
   const absl::Status status = RunSteps(step.blocks[0], c);
   memory_.EndLaneRaces();
@@ -264,14 +281,18 @@ absl::Status BlockRunner::RunThreads(const ThreadRegion& op, const Step& step) {
   return status;
 }
 
-// Between tile statements the block is in step anyway.
-absl::Status BlockRunner::Sync(const Context& c) {
-  if (c.mode != Mode::kThreads) return absl::OkStatus();
-  if (std::find(c.active.begin(), c.active.end(), 0) != c.active.end()) {
-    return absl::FailedPreconditionError("only some threads of the block reach this barrier");
+// Memory of threads: one copy a thread of the block, so that a thread finds its own by its number wherever it is.
+absl::Status BlockRunner::RunAlloc(const Alloc& op, const Context& c) {
+  const Buffer& buffer = state_.program.buffers[op.buffer];
+  if (buffer.scope == Scope::kBarrier) {
+    int64_t count = 1;
+    for (int64_t extent : memory_.view(op.buffer).tensor.shape) count = MulIndex(count, extent);
+    const Barrier fresh{buffer.arrive_count, buffer.arrive_count, 0, 0, state_.plan.by_hand[op.buffer]};
+    barriers_[op.buffer].assign(static_cast<size_t>(std::max<int64_t>(count, 1)), fresh);
+    return absl::OkStatus();
   }
-  memory_.BeginLaneRaces(/*threads=*/true);
-  return absl::OkStatus();
+  if (c.mode == Mode::kPoints) return memory_.Allocate(op.buffer, c.n);
+  return memory_.Allocate(op.buffer, c.mode == Mode::kThreads || state_.plan.thread_private[op.buffer] ? state_.threads : 0);
 }
 
 }  // namespace tilert::exec

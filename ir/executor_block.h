@@ -3,7 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
 #include <mutex>
+#include <random>
+#include <string>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -12,8 +17,51 @@
 #include "ir/executor_memory.h"
 #include "ir/executor_plan.h"
 #include "ir/executor_tile.h"
+#include "ir/fiber.h"
 
 namespace tilert::exec {
+
+// A statement whose effect comes later: it holds what it touches until then.
+struct AsyncOp {
+  std::vector<HeldBox> boxes;
+  std::function<absl::Status()> run;
+  int64_t bytes = 0;  // that it brings
+  Clock issued;       // when it was issued
+};
+
+// One barrier of an array. docs/ir_spec.md section 7.
+struct Barrier {
+  uint32_t count = 0;      // arrivals of a phase
+  uint32_t left = 0;       // that are still to come
+  int64_t phases = 0;      // completed
+  int64_t announced = 0;   // bytes announced by hand less those that copies have brought
+  bool by_hand = false;    // its bytes are announced by expect_tx, not by the copies
+  std::vector<AsyncOp> copies;
+  Clock arriving, completed;
+};
+
+// Threads that meet at a numbered barrier (T.sync_threads with a count).
+struct Group {
+  uint32_t arrived = 0;
+  int64_t phases = 0;
+  Clock arriving, completed;
+};
+
+// One thread of control of a block: the block itself, or a role.
+struct Strand {
+  int first_thread = 0, threads = 1;
+  std::vector<Value> regs, lane_vars;
+  std::deque<AsyncOp> copies, gemms;  // unfinished groups, oldest first
+  size_t part = 0;
+  Clock clock;
+  // Of roles only.
+  std::unique_ptr<Fiber> fiber;
+  absl::Status status;
+  const Stmt* waits_at = nullptr;
+  std::function<bool()> ready;        // what it waits for has come; null: it waits for nothing
+  std::function<std::string()> wants;  // what it waits for, for people
+  Memory::LaneRaces lane_races;
+};
 
 // What the workers of one launch share.
 struct LaunchState {
@@ -48,7 +96,8 @@ class BlockRunner {
     int64_t first_agent = 0;
     Mask active;
     Loop* loop = nullptr;
-    Lanes lanes() const { return {n, active.data(), first_agent}; }
+    int64_t first_lane = 0;
+    Lanes lanes() const { return {n, active.data(), first_agent, first_lane}; }
     bool any() const;
   };
 
@@ -66,21 +115,39 @@ class BlockRunner {
   absl::Status RunPoints(const Parallel& op, const Step& step, const std::vector<int64_t>& extents);
   absl::Status RunNestedPoints(const Parallel& op, const Step& step, Context& c);
   absl::Status RunThreads(const ThreadRegion& op, const Step& step);
-  absl::Status Sync(const Context& c);
+  absl::Status RunAlloc(const Alloc& op, const Context& c);
   void Leave(Context& c, bool to_next_iteration);
+
+  // executor_block_async.cc: roles, barriers, statements whose effect comes later
+  absl::Status RunRoles(const Roles& op, const Step& step, Context& c);
+  absl::Status RunStrands(std::vector<Strand>& strands);
+  void Switch(Strand& strand);
+  absl::Status Deadlock(const std::vector<Strand>& strands) const;
+  absl::Status WaitFor(const Stmt& stmt, std::function<bool()> ready, std::function<std::string()> wants);
+  absl::Status Sync(const SyncThreads& op, const Stmt& stmt, const Context& c);
+  absl::Status SyncGroup(const SyncThreads& op, const Stmt& stmt);
+  absl::StatusOr<Barrier*> BarrierAt(BufferId id, const Step& step, size_t root, size_t count, int n, int lane);
+  absl::Status RunBarrierOp(const BarrierOp& op, const Step& step, const Context& c);
+  absl::Status Arrive(Barrier& barrier, uint32_t arrivals);
+  absl::Status CompletePhase(Barrier& barrier);
+  absl::Status Finish(AsyncOp op);
+  absl::Status Issue(const Step& step, const Context& c);
+  absl::Status Drain(std::deque<AsyncOp>& groups, size_t pending);
+  absl::Status RunShuffle(const Shuffle& op, const Step& step, const Context& c);
+  void Tick();
 
   // executor_block_data.cc: what moves and computes data
   absl::Status RunElement(const Step& step, Context& c);
   absl::Status RunTile(const Step& step, Context& c);
   absl::Status RunTileOn(const Step& step, const Context& c, int lane);
-  absl::StatusOr<Box> NextBox(const Region& region, const Step& step, int n, int lane, size_t* root) const;
+  absl::StatusOr<Box> NextBox(const Region& region, const Step& step, const Context& c, int lane, size_t* root) const;
   absl::Status RunAnnotate(const Annotate& op, const Step& step, const Context& c);
   absl::Status RunPrint(const Print& op, const Step& step, const Context& c);
   absl::Status RunAssert(const Assert& op, const Step& step, const Context& c);
 
   void Eval(const Step& step, const Context& c);
   const Value* Result(const Step& step, size_t root, int n) const {
-    return regs_.data() + static_cast<size_t>(step.code.results[root]) * static_cast<size_t>(n);
+    return strand_->regs.data() + static_cast<size_t>(step.code.results[root]) * static_cast<size_t>(n);
   }
   DType RootType(Expr e) const { return state_.program.exprs[e].dtype; }
   Value* VarOf(VarId var, const Context& c);
@@ -90,8 +157,13 @@ class BlockRunner {
   Memory memory_;
   TileOps tile_;
   std::vector<Value> block_vars_;  // by VarId
-  std::vector<Value> lane_vars_;   // slot by slot, one value a lane
-  std::vector<Value> regs_;
+  Strand main_;
+  Strand* strand_ = &main_;        // the one that runs
+  absl::flat_hash_map<BufferId, std::vector<Barrier>> barriers_;
+  absl::flat_hash_map<uint32_t, Group> groups_;  // by number
+  int64_t async_clock_ = 0;
+  bool ending_ = false;            // roles end early after an error
+  std::mt19937_64 random_;         // the order in which roles run
   uint64_t steps_left_ = 0;
   int64_t block_ = 0;
   bool blamed_ = false;  // the error on its way out names its statement

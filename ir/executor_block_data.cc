@@ -66,7 +66,7 @@ absl::Status BlockRunner::RunTile(const Step& step, Context& c) {
 
 absl::Status BlockRunner::RunTileOn(const Step& step, const Context& c, int lane) {
   size_t root = 0;
-  const auto box = [&](const Region& region) { return NextBox(region, step, c.n, lane, &root); };
+  const auto box = [&](const Region& region) { return NextBox(region, step, c, lane, &root); };
   const auto value = [&](Expr e, BufferId like) {
     const DType to = state_.program.buffers[like].dtype;
     return e ? ConvertValue(Result(step, root, c.n)[lane], RootType(e), to) : Value{};
@@ -109,11 +109,12 @@ absl::Status BlockRunner::RunTileOn(const Step& step, const Context& c, int lane
 }
 
 // The box of `region`, whose starts and extents are the roots from *root on.
-absl::StatusOr<Box> BlockRunner::NextBox(const Region& region, const Step& step, int n, int lane, size_t* root) const {
+absl::StatusOr<Box> BlockRunner::NextBox(const Region& region, const Step& step, const Context& c, int lane, size_t* root) const {
+  const int n = c.n;
   const Buffer& buffer = state_.program.buffers[region.buffer];
   Box box;
   box.buffer = region.buffer;
-  box.lane = lane;
+  box.lane = static_cast<int>(c.first_lane) + lane;
   for (size_t d = 0; d < region.start.size(); ++d) box.start.push_back(Result(step, (*root)++, n)[lane].i);
   for (size_t d = 0; d < region.extent.size(); ++d) box.extent.push_back(Result(step, (*root)++, n)[lane].i);
   if (box.start.size() != buffer.shape.size() || box.extent.size() != buffer.shape.size()) {

@@ -52,28 +52,6 @@ int64_t Box::size() const {
   return n;
 }
 
-bool RaceTable::Touch(BufferId buffer, int64_t offset, int64_t agent, Access access, bool changes) {
-  Cell& cell = cells_[{buffer, offset}];
-  const auto other = [agent](int64_t who) { return who != kNobody && who != agent; };
-  const auto mark = [agent, other](int64_t& who) { who = other(who) ? kSeveral : agent; };
-  bool conflict = false;
-  switch (access) {
-    case Access::kRead:
-      conflict = other(cell.writer) || other(cell.adder);
-      mark(cell.reader);
-      break;
-    case Access::kWrite:
-      conflict = (other(cell.writer) && changes) || other(cell.reader) || other(cell.adder);
-      mark(cell.writer);
-      break;
-    case Access::kAtomic:
-      conflict = other(cell.writer) || other(cell.reader);
-      mark(cell.adder);
-      break;
-  }
-  return conflict;
-}
-
 Memory::Memory(const Program& program, const std::vector<BoundTensor>& tensors, const ExecOptions& options, SharedState* shared)
     : options_(options), shared_(shared), views_(program.buffers.size()) {
   for (size_t b = 0; b < views_.size(); ++b) {
@@ -84,7 +62,12 @@ Memory::Memory(const Program& program, const std::vector<BoundTensor>& tensors, 
 
 void Memory::StartBlock(int64_t block) {
   block_ = block;
-  for (View& view : views_) view.outside = Value{};
+  for (View& view : views_) {
+    view.outside = Value{};
+    view.held = 0;
+  }
+  held_.clear();
+  lane_races_.on = parts_on_ = false;
 }
 
 absl::Status Memory::Allocate(BufferId buffer, int lanes) {
@@ -117,7 +100,7 @@ void Memory::Offsets(const View& view, absl::Span<const Value* const> index, con
   int64_t* offsets = offsets_.data();
   for (int k = 0; k < lanes.n; ++k) {
     const bool wanted = lanes.active[k] != 0 && (mask == nullptr || mask[k].i != 0);
-    offsets[k] = wanted ? k * view.lane_stride : kOutside;
+    offsets[k] = wanted ? (lanes.first_lane + k) * view.lane_stride : kOutside;
   }
   for (size_t d = 0; d < index.size(); ++d) {
     const uint64_t extent = static_cast<uint64_t>(view.tensor.shape[d]);
@@ -169,7 +152,7 @@ void Memory::Atomic(AtomicOp op, BufferId buffer, absl::Span<const Value* const>
   for (int k = 0; k < lanes.n; ++k) {
     const int64_t offset = offsets_[static_cast<size_t>(k)];
     if (offset == kOutside) continue;
-    if (checked) Touch(buffer, offset, lanes.first_agent + k, RaceTable::Access::kAtomic, true);
+    if (checked) Touch(buffer, offset, lanes.first_agent + k, TouchKind::kAtomic, true);
     AtomicElement(op, buffer, offset, values[k]);
   }
 }
@@ -234,7 +217,7 @@ void Memory::Read(const Box& box, int64_t first, int64_t count, Value fill, Valu
       std::fill(out + at, out + at + n, fill);
       return;
     }
-    for (int64_t k = 0; checked && k < n; ++k) CheckRead(box.buffer, offset + k * stride, agent_);
+    for (int64_t k = 0; checked && k < n; ++k) CheckRead(box.buffer, offset + k * stride, lane_races_.agent);
     LoadRow(view.buffer->dtype, At(view, offset), stride, n, out + at);
   });
 }
@@ -244,7 +227,7 @@ void Memory::Write(const Box& box, int64_t first, int64_t count, const Value* va
   const bool checked = Checked(view);
   ForEachRow(box, first, count, [&](int64_t offset, int64_t stride, int64_t n, int64_t at) {
     if (offset == kOutside) return;
-    for (int64_t k = 0; checked && k < n; ++k) CheckWrite(box.buffer, offset + k * stride, agent_, values + at + k);
+    for (int64_t k = 0; checked && k < n; ++k) CheckWrite(box.buffer, offset + k * stride, lane_races_.agent, values + at + k);
     StoreRow(view.buffer->dtype, values + at, n, At(view, offset), stride);
   });
 }
@@ -253,7 +236,7 @@ void Memory::Atomic(AtomicOp op, const Box& box, int64_t first, int64_t count, c
   const bool checked = Checked(views_[box.buffer]);
   ForEachRow(box, first, count, [&](int64_t offset, int64_t stride, int64_t n, int64_t at) {
     for (int64_t k = 0; offset != kOutside && k < n; ++k) {
-      if (checked) Touch(box.buffer, offset + k * stride, agent_, RaceTable::Access::kAtomic, true);
+      if (checked) Touch(box.buffer, offset + k * stride, lane_races_.agent, TouchKind::kAtomic, true);
       AtomicElement(op, box.buffer, offset + k * stride, values[at + k]);
     }
   });
@@ -262,8 +245,8 @@ void Memory::Atomic(AtomicOp op, const Box& box, int64_t first, int64_t count, c
 // ---- checks
 
 bool Memory::Checked(const View& view) const {
-  if (!view.written.empty()) return true;
-  return (lane_races_on_ && view.lane_stride == 0) || (shared_->check_races && !IsLocal(view));
+  if (!view.written.empty() || view.held != 0) return true;
+  return ((lane_races_.on || parts_on_) && view.lane_stride == 0) || (shared_->check_races && !IsLocal(view));
 }
 
 void Memory::CheckRead(BufferId buffer, int64_t offset, int64_t agent) {
@@ -271,7 +254,7 @@ void Memory::CheckRead(BufferId buffer, int64_t offset, int64_t agent) {
   if (!view.written.empty() && view.written[static_cast<size_t>(offset)] == 0) {
     Report(buffer, offset, "is read but was never written");
   }
-  Touch(buffer, offset, agent, RaceTable::Access::kRead, false);
+  Touch(buffer, offset, agent, TouchKind::kRead, false);
 }
 
 void Memory::CheckWrite(BufferId buffer, int64_t offset, int64_t agent, const Value* value) {
@@ -280,35 +263,78 @@ void Memory::CheckWrite(BufferId buffer, int64_t offset, int64_t agent, const Va
   StoreRow(view.buffer->dtype, value, 1, bytes, 0);
   const bool changes = std::memcmp(bytes, At(view, offset), static_cast<size_t>(DTypeBytes(view.buffer->dtype))) != 0;
   if (!view.written.empty()) view.written[static_cast<size_t>(offset)] = 1;
-  Touch(buffer, offset, agent, RaceTable::Access::kWrite, changes);
+  Touch(buffer, offset, agent, TouchKind::kWrite, changes);
 }
 
-void Memory::Touch(BufferId buffer, int64_t offset, int64_t agent, RaceTable::Access access, bool changes) {
+void Memory::Touch(BufferId buffer, int64_t offset, int64_t agent, TouchKind kind, bool changes) {
   const View& view = views_[buffer];
-  if (lane_races_on_ && view.lane_stride == 0 && lane_races_.Touch(buffer, offset, agent, access, changes)) {
+  if (view.held != 0) CheckHeld(buffer, offset, kind != TouchKind::kRead);
+  if (lane_races_.on && view.lane_stride == 0 && lane_races_.table.Touch(buffer, offset, agent, kind, changes)) {
     Report(buffer, offset,
-           lane_agents_are_threads_
+           lane_races_.threads
                ? "is accessed by two threads without a barrier between them, and one of them writes"
                : "is accessed by two points of one parallel loop, and one of them writes: their order is not defined");
   }
+  if (parts_on_ && view.lane_stride == 0 && part_races_.Touch(buffer, offset, part_, *now_, kind, changes)) {
+    Report(buffer, offset, "is accessed by two roles without a barrier between them, and one of them writes");
+  }
   if (!shared_->check_races || IsLocal(view)) return;
   const std::lock_guard lock(shared_->race_lock);
-  if (shared_->races.Touch(buffer, offset, block_, access, changes)) {
+  if (shared_->races.Touch(buffer, offset, block_, kind, changes)) {
     Report(buffer, offset, "is accessed by two blocks of one launch, and one of them writes: their order is not defined");
   }
 }
 
 void Memory::BeginLaneRaces(bool threads) {
-  lane_races_.Clear();
-  lane_races_on_ = options_.check_races;
-  lane_agents_are_threads_ = threads;
+  lane_races_.table.Clear();
+  lane_races_.on = options_.check_races;
+  lane_races_.threads = threads;
 }
 
-void Memory::Report(BufferId buffer, int64_t offset, absl::string_view what) {
-  if (!error_.ok()) return;
-  const View& view = views_[buffer];
+// ---- what asynchronous statements hold
+
+namespace {
+
+bool Overlap(const Box& a, const Box& b) {
+  if (a.buffer != b.buffer) return false;
+  for (size_t d = 0; d < a.start.size(); ++d) {
+    if (AddIndex(a.start[d], a.extent[d]) <= b.start[d] || AddIndex(b.start[d], b.extent[d]) <= a.start[d]) return false;
+  }
+  return a.size() > 0 && b.size() > 0;
+}
+
+bool SameBox(const HeldBox& a, const HeldBox& b) {
+  return a.writes == b.writes && a.box.buffer == b.box.buffer && a.box.start == b.box.start && a.box.extent == b.box.extent;
+}
+
+}  // namespace
+
+void Memory::Hold(const std::vector<HeldBox>& boxes) {
+  for (const HeldBox& held : held_) {
+    for (const HeldBox& box : boxes) {
+      if (!(held.writes || box.writes) || (held.accumulates && box.accumulates) || !Overlap(held.box, box.box)) continue;
+      if (error_.ok()) {
+        error_ = absl::FailedPreconditionError(absl::StrCat("two unfinished asynchronous statements touch '",
+                                                            views_[box.box.buffer].buffer->name, "', and one of them writes: wait for the first"));
+      }
+    }
+  }
+  for (const HeldBox& box : boxes) ++views_[box.box.buffer].held;
+  held_.insert(held_.end(), boxes.begin(), boxes.end());
+}
+
+void Memory::Release(const std::vector<HeldBox>& boxes) {
+  for (const HeldBox& box : boxes) {
+    const auto at = std::find_if(held_.begin(), held_.end(), [&](const HeldBox& held) { return SameBox(held, box); });
+    if (at == held_.end()) continue;
+    --views_[box.box.buffer].held;
+    held_.erase(at);
+  }
+}
+
+// The subscripts of an offset, largest stride first; ambiguous only where elements overlap.
+std::vector<int64_t> Memory::SubscriptsOf(const View& view, int64_t offset) {
   if (view.lane_stride != 0) offset %= view.lane_stride;
-  // Subscripts from the offset, largest stride first; ambiguous only where elements overlap.
   std::vector<size_t> order;
   for (size_t d = 0; d < view.tensor.shape.size(); ++d) {
     if (view.tensor.shape[d] > 1) order.push_back(d);
@@ -320,8 +346,27 @@ void Memory::Report(BufferId buffer, int64_t offset, absl::string_view what) {
     subscripts[d] = offset / view.tensor.strides[d];
     offset -= subscripts[d] * view.tensor.strides[d];
   }
+  return subscripts;
+}
+
+void Memory::CheckHeld(BufferId buffer, int64_t offset, bool writes) {
+  if (!checks_held_ || !error_.ok()) return;
+  const std::vector<int64_t> at = SubscriptsOf(views_[buffer], offset);
+  for (const HeldBox& held : held_) {
+    if (held.box.buffer != buffer || !(writes || held.writes)) continue;
+    bool inside = true;
+    for (size_t d = 0; d < at.size(); ++d) inside &= at[d] >= held.box.start[d] && at[d] < AddIndex(held.box.start[d], held.box.extent[d]);
+    if (!inside) continue;
+    return Report(buffer, offset, held.writes ? "is touched while an asynchronous statement may still write it: wait for that first"
+                                              : "is written while an asynchronous statement may still read it: wait for that first");
+  }
+}
+
+void Memory::Report(BufferId buffer, int64_t offset, absl::string_view what) {
+  if (!error_.ok()) return;
+  const View& view = views_[buffer];
   std::string text;
-  for (int64_t s : subscripts) absl::StrAppend(&text, text.empty() ? "[" : ", ", s);
+  for (int64_t s : SubscriptsOf(view, offset)) absl::StrAppend(&text, text.empty() ? "[" : ", ", s);
   error_ = absl::FailedPreconditionError(absl::StrCat("element ", view.buffer->name, text, text.empty() ? "" : "]", " ", what));
 }
 

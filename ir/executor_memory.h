@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "ir/bind_args.h"
 #include "ir/executor.h"
+#include "ir/executor_races.h"
 #include "ir/program.h"
 
 namespace tilert::exec {
@@ -27,6 +28,7 @@ struct View {
   std::vector<uint8_t> written;  // a flag an element when reads of unwritten elements are reported
   std::unique_ptr<char[]> storage;
   int64_t capacity = 0;  // bytes of storage
+  int held = 0;          // boxes of it that are held
 };
 
 // A box of a view, seen by one lane.
@@ -37,28 +39,20 @@ struct Box {
   int64_t size() const;
 };
 
-// Lanes that execute a statement together. `active`: n flags. Lane k speaks for agent `first_agent` + k in race reports.
+// Lanes that execute a statement together. `active`: n flags. Lane k speaks for agent `first_agent` + k in race reports, and has copy
+// `first_lane` + k of buffers with a copy for each lane.
 struct Lanes {
   int n = 1;
   const uint8_t* active = nullptr;
   int64_t first_agent = 0;
+  int64_t first_lane = 0;
 };
 
-// Who touched which element. Agents are points of a parallel loop, threads, or blocks. Not thread-safe.
-class RaceTable {
- public:
-  enum class Access : uint8_t { kRead, kWrite, kAtomic };
-  // True when the access conflicts with an earlier one of another agent. Two writes of equal values do not conflict:
-  // `changes` says whether the new value differs from what is there.
-  bool Touch(BufferId buffer, int64_t offset, int64_t agent, Access access, bool changes);
-  void Clear() { cells_.clear(); }
-
- private:
-  static constexpr int64_t kNobody = -1, kSeveral = -2;
-  struct Cell {
-    int64_t writer = kNobody, reader = kNobody, adder = kNobody;
-  };
-  absl::flat_hash_map<std::pair<BufferId, int64_t>, Cell> cells_;
+// A box that an unfinished asynchronous statement reads or writes.
+struct HeldBox {
+  Box box;
+  bool writes = false;
+  bool accumulates = false;  // by the tensor cores, which take gemms in order
 };
 
 // What the blocks of a launch share. Thread-safe through its locks.
@@ -94,8 +88,24 @@ class Memory {
 
   // Race reports among the lanes of a parallel loop or thread region, from here to the matching End.
   void BeginLaneRaces(bool threads);
-  void EndLaneRaces() { lane_races_on_ = false; }
-  void SetLane(int64_t agent) { agent_ = agent; }  // the agent of the box accesses to come
+  void EndLaneRaces() { lane_races_.on = false; }
+  void SetLane(int64_t agent) { lane_races_.agent = agent; }  // the agent of the box accesses to come
+  struct LaneRaces {
+    bool on = false, threads = false;
+    int64_t agent = 0;
+    RaceTable table;
+  };
+  void Exchange(LaneRaces* other) { std::swap(lane_races_, *other); }  // when another role goes on
+
+  // Race reports among the concurrent parts of the block; what follows is done by `part`, whose clock `now` must live on.
+  void BeginParts() { part_races_.Clear(), parts_on_ = options_.check_races; }
+  void EndParts() { parts_on_ = false; }
+  void SetPart(size_t part, const Clock* now) { part_ = part, now_ = now; }
+
+  // What an asynchronous statement touches until it has had its effect: accesses in between are reported, whatever the options.
+  void Hold(const std::vector<HeldBox>& boxes);
+  void Release(const std::vector<HeldBox>& boxes);  // boxes held before
+  void SetChecksHeld(bool on) { checks_held_ = on; }
 
   // The first race or unwritten read since the last call.
   absl::Status TakeError() { return std::exchange(error_, absl::OkStatus()); }
@@ -109,7 +119,9 @@ class Memory {
   bool Checked(const View& view) const;
   void CheckRead(BufferId buffer, int64_t offset, int64_t agent);
   void CheckWrite(BufferId buffer, int64_t offset, int64_t agent, const Value* value);
-  void Touch(BufferId buffer, int64_t offset, int64_t agent, RaceTable::Access access, bool changes);
+  void Touch(BufferId buffer, int64_t offset, int64_t agent, TouchKind kind, bool changes);
+  void CheckHeld(BufferId buffer, int64_t offset, bool writes);
+  static std::vector<int64_t> SubscriptsOf(const View& view, int64_t offset);
   void Report(BufferId buffer, int64_t offset, absl::string_view what);
   char* At(const View& view, int64_t offset) const {
     return static_cast<char*>(view.tensor.data) + offset * DTypeBytes(view.buffer->dtype);
@@ -121,9 +133,12 @@ class Memory {
   std::vector<int64_t> offsets_;  // scratch: one a lane
   int64_t allocated_ = 0;
   int64_t block_ = 0;
-  int64_t agent_ = 0;
-  bool lane_races_on_ = false, lane_agents_are_threads_ = false;
-  RaceTable lane_races_;
+  LaneRaces lane_races_;
+  bool parts_on_ = false, checks_held_ = true;
+  size_t part_ = 0;
+  const Clock* now_ = nullptr;
+  PartRaces part_races_;
+  std::vector<HeldBox> held_;
   absl::Status error_;
 };
 

@@ -27,7 +27,10 @@ BufferId Written(const Stmt& stmt) {
 class Planner {
  public:
   Planner(const Program& program, const BoundArgs& bound, LaunchPlan* plan)
-      : program_(program), compiler_(program, bound), plan_(*plan), thread_private_(program.buffers.size(), false) {}
+      : program_(program), compiler_(program, bound), plan_(*plan) {
+    plan_.thread_private.assign(program.buffers.size(), false);
+    plan_.by_hand.assign(program.buffers.size(), false);
+  }
 
   absl::Status Plan(const Launch& launch) {
     plan_.launch = &launch;
@@ -36,6 +39,7 @@ class Planner {
                      absl::UnimplementedError(Cat("the executor does not run cooperative launches yet ('", launch.name, "')")));
     }
     for (VarId var : launch.block_vars) compiler_.DeclareBlockVar(var);
+    Survey(launch.body, false);
     TILERT_ASSIGN_OR_RETURN(plan_.body, PlanBlock(launch.body, Mode::kBlock));
     plan_.lane_slots = compiler_.num_slots();
     plan_.slot_of = compiler_.lane_slots();
@@ -52,6 +56,20 @@ class Planner {
       steps.push_back(*std::move(step));
     }
     return steps;
+  }
+
+  // Finds the private memory of threads, and barriers that expect_tx is used on.
+  void Survey(const Block& block, bool in_threads) {
+    for (const Stmt& stmt : block) {
+      const BufferId written = Written(stmt);
+      if (in_threads && written != kNoId) {
+        const Scope scope = program_.buffers[written].scope;
+        plan_.thread_private[written] = plan_.thread_private[written] || scope == Scope::kLocal || scope == Scope::kVar;
+      }
+      const auto* op = std::get_if<BarrierOp>(&stmt.op);
+      if (op != nullptr && op->kind == BarrierOpKind::kExpectTx) plan_.by_hand[op->barrier] = true;
+      for (const Block* child : ChildBlocks(stmt)) Survey(*child, in_threads || std::holds_alternative<ThreadRegion>(stmt.op));
+    }
   }
 
   absl::StatusOr<Step> PlanStmt(const Stmt& stmt, Mode mode) {
@@ -83,11 +101,8 @@ class Planner {
     return std::visit(Overloaded{
                           [&](const auto&) { return mode; },
                           [&](const Let& s) { return declare(s.var), mode; },
+                          [&](const Shuffle& s) { return declare(s.var), mode; },
                           [&](const For& s) { return declare(s.var), mode; },
-                          [&](const Alloc& s) {
-                            thread_private_[s.buffer] = mode == Mode::kThreads;
-                            return mode;
-                          },
                           [&](const Atomic& s) {
                             plan_.ordered_atomics |= s.order != MemoryOrder::kRelaxed;
                             return mode;
@@ -109,23 +124,8 @@ class Planner {
   }
 
   absl::Status Check(const Stmt& stmt, Mode mode) const {
-    const auto later = [](const char* what) { return absl::UnimplementedError(Cat("the executor does not run ", what, " yet")); };
-    const BufferId written = Written(stmt);
-    if (mode == Mode::kThreads && written != kNoId && !thread_private_[written]) {
-      const Scope scope = program_.buffers[written].scope;
-      if (scope == Scope::kLocal || scope == Scope::kVar) {
-        return absl::UnimplementedError(
-            Cat("the executor does not yet run thread regions that write thread-private memory allocated outside them ('",
-                program_.buffers[written].name, "'); allocate it inside"));
-      }
-    }
     return std::visit(Overloaded{
                           [](const auto&) { return absl::OkStatus(); },
-                          [&](const Alloc& s) {
-                            return program_.buffers[s.buffer].scope == Scope::kBarrier ? later("barriers") : absl::OkStatus();
-                          },
-                          [&](const Copy& s) { return s.is_async ? later("asynchronous copies") : absl::OkStatus(); },
-                          [&](const Gemm& s) { return s.is_async ? later("asynchronous gemms") : absl::OkStatus(); },
                           [&](const ThreadRegion&) {
                             return mode == Mode::kBlock
                                        ? absl::OkStatus()
@@ -134,9 +134,6 @@ class Planner {
                           [&](const SyncThreads&) {
                             return mode == Mode::kPoints ? InvalidArgument("a barrier inside a parallel loop") : absl::OkStatus();
                           },
-                          [&](const Roles&) { return later("roles"); },
-                          [&](const BarrierOp&) { return later("barriers"); },
-                          [&](const AsyncWait&) { return later("waits for asynchronous statements"); },
                       },
                       stmt.op);
   }
@@ -144,7 +141,6 @@ class Planner {
   const Program& program_;
   CodeCompiler compiler_;
   LaunchPlan& plan_;
-  std::vector<bool> thread_private_;  // by BufferId: allocated inside a thread region
 };
 
 }  // namespace

@@ -26,6 +26,8 @@ struct LaunchPlan {
   int32_t lane_slots = 0;        // variables with a value a lane
   std::vector<int32_t> slot_of;  // by VarId; −1: one value for the block
   uint32_t max_regs = 0;
+  std::vector<bool> thread_private;  // by BufferId: private memory that thread regions write
+  std::vector<bool> by_hand;         // by BufferId: barriers whose bytes expect_tx announces
   bool ordered_atomics = false;  // some atomic orders other accesses, so blocks may talk to each other
 };
 

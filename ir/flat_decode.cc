@@ -92,7 +92,10 @@ std::optional<StmtOp> EmptyStmt(flat::StmtOp op) {
 #define TILERT_STMT_OP_0(name)
 #define TILERT_STMT_OP(name, id, is_stmt) TILERT_STMT_OP_##is_stmt(name)
 #include "ir/stmt_op.def"
-    case flat::StmtOp::StagedFor: return StmtOp(For{});
+    case flat::StmtOp::StagedFor:
+    case flat::StmtOp::SplitFor: return StmtOp(For{});
+    case flat::StmtOp::SlotCopy: return StmtOp(Copy{});
+    case flat::StmtOp::SyncGroup: return StmtOp(SyncThreads{});
     default: return std::nullopt;
   }
 }
@@ -141,9 +144,18 @@ class OperandDecoder {
     for (int32_t& value : list) value = static_cast<int32_t>(Word());
   }
   void Text(std::string& text) { text = d_.access_.Text(Word()); }
-  void Stages(Expr& e) {
-    if (d_.stmts_[stmt_].op() == flat::StmtOp::StagedFor) return E(e);
+  void Stages(Expr& e, Expr) {
+    if (d_.stmts_[stmt_].op() != flat::StmtOp::For) return E(e);
     e = d_.p_.exprs.Int(Word());
+  }
+  void Split(Expr& e) {
+    if (d_.stmts_[stmt_].op() == flat::StmtOp::SplitFor) E(e);
+  }
+  void Slot(std::vector<Expr>& indices) {
+    if (d_.stmts_[stmt_].op() == flat::StmtOp::SlotCopy) Es(indices);
+  }
+  void Group(uint32_t& barrier, uint32_t& count) {
+    if (d_.stmts_[stmt_].op() == flat::StmtOp::SyncGroup) U32(barrier), U32(count);
   }
   template <typename Value>
   void Enum(Value& value, Value last) {
@@ -343,6 +355,7 @@ void Decoder::DecodeLaunches() {
     launch.block_vars.assign(block_vars.begin(), block_vars.end());
     launch.threads = ExprAt(l->threads());
     launch.cooperative = l->cooperative();
+    launch.cluster = ExprsAt(l->cluster());
     launch.loc = {l->file(), l->line(), l->column()};
     launch.body = DecodeBlock(next_stmt_ + l->stmt_count(), 1);
     p_.launches.push_back(std::move(launch));

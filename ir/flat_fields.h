@@ -1,7 +1,9 @@
 // The operand words of each statement in a bundle, in their frozen order: the one description that both directions use.
 //
 // An Archive has, for T a statement's field (const when writing): Buffer, OptBuffer, Var, Vars, E (an expression), OptE, Es, Rgn,
-// U32, Bool, Ints, Text, Enum(field, last value), Stages (an expression that For stores as its value and StagedFor as an id).
+// U32, Bool, Ints, Text, Enum(field, last value), Stages (an expression that For stores as its value, StagedFor and SplitFor as an id),
+// Split (an expression of SplitFor; others have none),
+// Slot (expressions of SlotCopy; a Copy has none), Group (two numbers of SyncGroup; a SyncThreads has none).
 // Words: an id is one word, none is 0xffffffff; a list is its count, then its entries; a region is its buffer, its rank, the
 // starts, the extents; text is an index into the string table; an enum is its value in schemas/bundle.fbs.
 #pragma once
@@ -19,7 +21,7 @@ void FlatFields(Archive& ar, S& s) {
     ar.Buffer(s.buffer);
   } else if constexpr (std::is_same_v<T, Copy>) {
     ar.Rgn(s.src), ar.Rgn(s.dst), ar.OptE(s.fill), ar.U32(s.coalesced_width);
-    ar.Bool(s.disable_tma), ar.Bool(s.is_async), ar.OptBuffer(s.barrier);
+    ar.Bool(s.disable_tma), ar.Bool(s.is_async), ar.OptBuffer(s.barrier), ar.Slot(s.barrier_indices);
   } else if constexpr (std::is_same_v<T, Gemm>) {
     ar.Rgn(s.a), ar.Rgn(s.b), ar.Rgn(s.c), ar.Bool(s.transpose_a), ar.Bool(s.transpose_b), ar.Bool(s.clear_accum);
     ar.Enum(s.policy, GemmPolicy::kFullCol), ar.Bool(s.is_async);
@@ -32,8 +34,8 @@ void FlatFields(Archive& ar, S& s) {
   } else if constexpr (std::is_same_v<T, Parallel>) {
     ar.Vars(s.vars), ar.Es(s.extents), ar.U32(s.coalesced_width);
   } else if constexpr (std::is_same_v<T, For>) {
-    ar.Enum(s.kind, ForKind::kPersistent), ar.Var(s.var), ar.E(s.begin), ar.E(s.end), ar.E(s.step), ar.Stages(s.num_stages);
-    ar.Ints(s.order), ar.Ints(s.stage);
+    ar.Enum(s.kind, ForKind::kPersistent), ar.Var(s.var), ar.E(s.begin), ar.E(s.end), ar.E(s.step), ar.Stages(s.num_stages, s.split);
+    ar.Ints(s.order), ar.Ints(s.stage), ar.Split(s.split);
   } else if constexpr (std::is_same_v<T, While> || std::is_same_v<T, If>) {
     ar.E(s.cond);
   } else if constexpr (std::is_same_v<T, Let>) {
@@ -51,6 +53,10 @@ void FlatFields(Archive& ar, S& s) {
     ar.Text(s.format), ar.Es(s.args);
   } else if constexpr (std::is_same_v<T, Assert>) {
     ar.E(s.cond), ar.Text(s.message);
+  } else if constexpr (std::is_same_v<T, SyncThreads>) {
+    ar.Group(s.barrier, s.count);
+  } else if constexpr (std::is_same_v<T, Shuffle>) {
+    ar.Var(s.var), ar.E(s.value), ar.E(s.lane);
   } else if constexpr (std::is_same_v<T, ThreadRegion>) {
     ar.Var(s.thread);
   } else if constexpr (std::is_same_v<T, Role>) {
@@ -60,8 +66,7 @@ void FlatFields(Archive& ar, S& s) {
   } else if constexpr (std::is_same_v<T, AsyncWait>) {
     ar.Bool(s.gemm), ar.U32(s.pending);
   } else {
-    static_assert(std::is_same_v<T, Break> || std::is_same_v<T, Continue> || std::is_same_v<T, SyncThreads> ||
-                  std::is_same_v<T, Roles>);
+    static_assert(std::is_same_v<T, Break> || std::is_same_v<T, Continue> || std::is_same_v<T, Roles>);
   }
 }
 

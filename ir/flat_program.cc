@@ -41,7 +41,12 @@ std::optional<uint32_t> PlainStages(const ExprArena& exprs, Expr num_stages) {
 
 flat::StmtOp OpOf(const ExprArena& exprs, const StmtOp& op) {
   const auto* loop = std::get_if<For>(&op);
+  if (loop != nullptr && loop->split) return flat::StmtOp::SplitFor;
   if (loop != nullptr && !PlainStages(exprs, loop->num_stages)) return flat::StmtOp::StagedFor;
+  const auto* copy = std::get_if<Copy>(&op);
+  if (copy != nullptr && !copy->barrier_indices.empty()) return flat::StmtOp::SlotCopy;
+  const auto* sync = std::get_if<SyncThreads>(&op);
+  if (sync != nullptr && (sync->barrier != 0 || sync->count != 0)) return flat::StmtOp::SyncGroup;
   return std::visit(
       Overloaded{
 #define TILERT_STMT_OP_1(name) [](const name&) { return flat::StmtOp::name; },
@@ -89,9 +94,18 @@ class OperandEncoder {
     for (int32_t value : list) U32(static_cast<uint32_t>(value));
   }
   void Text(const std::string& text) { U32(f_.strings_.Index(text)); }
-  void Stages(Expr e) {
+  void Stages(Expr e, Expr split) {
     const std::optional<uint32_t> plain = PlainStages(f_.p_.exprs, e);
-    plain ? U32(*plain) : E(e);
+    plain && !split ? U32(*plain) : E(e);
+  }
+  void Split(Expr e) {
+    if (e) E(e);
+  }
+  void Slot(const std::vector<Expr>& indices) {
+    if (!indices.empty()) Es(indices);
+  }
+  void Group(uint32_t barrier, uint32_t count) {
+    if (barrier != 0 || count != 0) U32(barrier), U32(count);
   }
   template <typename Value>
   void Enum(Value value, Value) {
@@ -111,6 +125,7 @@ FlatProgram::FlatProgram(const Program& program, StringTable& strings, bool with
   assumptions = ExprIndices(p_.assumptions);
   for (const Launch& launch : p_.launches) {
     grids.push_back(ExprIndices(launch.grid));
+    clusters.push_back(ExprIndices(launch.cluster));
     threads.push_back(ExprIndex(launch.threads));
     const size_t begin = stmts.size();
     AddBlock(launch.body);
@@ -219,6 +234,10 @@ Sha256Digest ProgramDigest(const Program& program) {
   HashArray(hash, f.exprs), HashArray(hash, f.expr_args), HashArray(hash, f.stmts), HashArray(hash, f.operands);
   for (const auto* lists : {&f.shapes, &f.strides, &f.grids}) {
     for (const std::vector<uint32_t>& list : *lists) HashArray(hash, list);
+  }
+  // Programs without clusters keep the digests that they have always had.
+  for (size_t i = 0; i < f.clusters.size(); ++i) {
+    if (!f.clusters[i].empty()) hash.UpdateField("cluster"), hash.UpdateField(uint64_t{i}), HashArray(hash, f.clusters[i]);
   }
   HashArray(hash, f.assumptions), HashArray(hash, f.threads), HashArray(hash, f.stmt_counts);
   for (const std::string& text : strings.strings()) hash.UpdateField(text);

@@ -39,7 +39,7 @@ class FlatProgram {
   std::vector<uint32_t> operands;
   std::vector<std::vector<uint32_t>> shapes, strides;  // one a buffer
   std::vector<uint32_t> assumptions;
-  std::vector<std::vector<uint32_t>> grids;    // one a launch
+  std::vector<std::vector<uint32_t>> grids, clusters;  // one a launch
   std::vector<uint32_t> threads, stmt_counts;  // one a launch
 
  private:

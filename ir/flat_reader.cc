@@ -132,6 +132,8 @@ std::vector<CubinKernel> BundleReader::Kernels(const flat::Cubin& cubin) {
       kernel.maps.push_back(
           {m->buffer(), static_cast<DType>(m->dtype()), {box.begin(), box.end()}, static_cast<int>(m->swizzle())});
     }
+    const auto cluster = access_.Scalars(k->cluster());
+    kernel.cluster.assign(cluster.begin(), cluster.end());
     kernels.push_back(std::move(kernel));
   }
   return kernels;

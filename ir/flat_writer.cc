@@ -15,6 +15,18 @@ namespace {
 
 using flatbuffers::Offset;
 
+// The minor version that brought the statement.
+uint16_t SinceMinor(flat::StmtOp op) {
+  switch (op) {
+    case flat::StmtOp::StagedFor: return 1;
+    case flat::StmtOp::SplitFor:
+    case flat::StmtOp::SlotCopy:
+    case flat::StmtOp::SyncGroup:
+    case flat::StmtOp::Shuffle: return 2;
+    default: return 0;
+  }
+}
+
 std::string Padding(uint64_t size, uint64_t align) { return std::string((align - size % align) % align, '\0'); }
 
 // Fields are written whether or not they equal a default, so that the bytes do not depend on defaults. Whatever adds to the
@@ -63,13 +75,18 @@ Offset<flat::Launch> BundleWriter::AddLaunch(const Launch& launch, size_t i, con
   const uint32_t name = Text(launch.name);
   const auto grid = fbb_.CreateVector(f.grids[i]);
   const auto block_vars = fbb_.CreateVector(launch.block_vars);
+  Offset<flatbuffers::Vector<uint32_t>> cluster;
+  if (!launch.cluster.empty()) {
+    minor_ = std::max<uint16_t>(minor_, 2);
+    cluster = fbb_.CreateVector(f.clusters[i]);
+  }
   return flat::CreateLaunch(fbb_, name, grid, block_vars, f.threads[i], launch.cooperative, f.stmt_counts[i], loc.file(),
-                            loc.line(), loc.column());
+                            loc.line(), loc.column(), cluster);
 }
 
 Offset<flat::Program> BundleWriter::AddProgram(const Program& p) {
   const FlatProgram f(p, strings_);
-  for (const flat::Stmt& stmt : f.stmts) minor_ = std::max<uint16_t>(minor_, stmt.op() == flat::StmtOp::StagedFor ? 1 : 0);
+  for (const flat::Stmt& stmt : f.stmts) minor_ = std::max(minor_, SinceMinor(stmt.op()));
   std::vector<uint32_t> file_names;
   for (const std::string& file : p.files) file_names.push_back(Text(file));
   const auto files = fbb_.CreateVector(file_names);
@@ -125,11 +142,17 @@ Offset<flat::Cubin> BundleWriter::AddCubin(const PrebuiltCubin& c) {
         const auto box = fbb_.CreateVector(m.box);
         return flat::CreateTensorMap(fbb_, m.buffer, static_cast<flat::DType>(m.dtype), box, static_cast<uint32_t>(m.swizzle));
       });
+    Offset<flatbuffers::Vector<uint32_t>> cluster;
+    if (!k.cluster.empty()) {
+      minor_ = std::max<uint16_t>(minor_, 2);
+      cluster = fbb_.CreateVector(k.cluster);
+    }
     const uint32_t symbol = Text(k.symbol);
     const bool needs_1 = k.persistent || k.blocks_per_sm != 1 || !k.maps.empty();
     if (needs_1) minor_ = std::max<uint16_t>(minor_, 1);
     flat::KernelBuilder kernel(fbb_);
     kernel.add_shared_bytes(k.shared_bytes);
+    if (!k.cluster.empty()) kernel.add_cluster(cluster);
     if (needs_1) kernel.add_maps(maps), kernel.add_blocks_per_sm(k.blocks_per_sm);
     kernel.add_threads(k.threads);
     kernel.add_args(args_vector);

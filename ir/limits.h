@@ -29,6 +29,7 @@ inline constexpr uint64_t kMaxProgramTree = 1 << 20;  // of all expressions toge
 inline constexpr size_t kMaxRank = 8;
 inline constexpr size_t kMaxCandidates = 256;
 inline constexpr uint64_t kMaxUnrolled = 65536;      // statements after unrolling: the bound on compile time
+inline constexpr int64_t kMaxClusterBlocks = 8;      // of a thread block cluster: what every GPU that has them takes
 inline constexpr int64_t kMaxBlockElements = int64_t{1} << 26;  // of one buffer in shared memory, fragments or locals
 
 }  // namespace tilert

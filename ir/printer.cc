@@ -138,7 +138,12 @@ class Printer {
   std::string HeadOf(const Print& s);
   std::string HeadOf(const Assert& s) { return Args().Add(expr_.Value(s.cond)).Add(Quoted(s.message)).Call("device_assert"); }
   std::string HeadOf(const ThreadRegion& s) { return Cat("with T.thread_region() as ", VarName(s.thread)); }
-  std::string HeadOf(const SyncThreads&) { return "T.sync_threads()"; }
+  std::string HeadOf(const SyncThreads& s) {
+    return s.count == 0 ? "T.sync_threads()" : Args().Add(Cat(s.barrier)).Add(Cat(s.count)).Call("sync_threads");
+  }
+  std::string HeadOf(const Shuffle& s) {
+    return Cat(VarName(s.var), " = ", Args().Add(expr_.Value(s.value)).Add(expr_.Index(s.lane)).Call("shuffle"));
+  }
   std::string HeadOf(const Roles&) { return "with T.roles()"; }
   std::string HeadOf(const BarrierOp& s);
   std::string HeadOf(const AsyncWait& s) { return Args().Add(Cat(s.pending)).Call(s.gemm ? "wait_wgmma" : "async_wait"); }
@@ -175,7 +180,10 @@ std::string Printer::HeadOf(const Copy& s) {
   args.Add(expr_.Region(s.src)).Add(expr_.Region(s.dst));
   if (s.fill) args.Key("fill", expr_.Value(s.fill, p_.buffers[s.src.buffer].dtype));
   args.Key("coalesced_width", Cat(s.coalesced_width), s.coalesced_width != 0).Key("disable_tma", "True", s.disable_tma);
-  if (s.barrier != kNoId) args.Key("barrier", expr_.Name(NameKind::kBuffer, s.barrier));
+  if (s.barrier != kNoId) {
+    args.Key("barrier", s.barrier_indices.empty() ? expr_.Name(NameKind::kBuffer, s.barrier)
+                                                  : expr_.Element(s.barrier, s.barrier_indices));
+  }
   return args.Call(s.is_async ? "async_copy" : "copy");
 }
 
@@ -228,6 +236,7 @@ std::string Printer::HeadOf(const For& s) {
   if (is_pipelined) {
     if (!unit_step) args.Key("step", expr_.Index(s.step));
     args.Key("num_stages", expr_.Index(s.num_stages), !p_.exprs.IsInt(s.num_stages, 0));
+    if (s.split) args.Key("split", expr_.Index(s.split));
     args.Key("order", Ints(s.order), !s.order.empty()).Key("stage", Ints(s.stage), !s.stage.empty());
   } else if (!unit_step) {
     args.Add(expr_.Index(s.step));
@@ -353,6 +362,11 @@ void Printer::Statement(const Stmt& stmt) {
                    DeclareVar(s.var);
                    Line(Cat(VarName(s.var), " = T.let(", value, ")"));
                  },
+                 [&](const Shuffle& s) {
+                   const std::string call = Args().Add(expr_.Value(s.value)).Add(expr_.Index(s.lane)).Call("shuffle");
+                   DeclareVar(s.var);
+                   Line(Cat(VarName(s.var), " = ", call));
+                 },
                  [&](const auto& s) { Line(HeadOf(s)); },
              },
              stmt.op);
@@ -379,6 +393,7 @@ void Printer::LaunchText(const Launch& launch, size_t position) {
   for (Expr e : launch.grid) args.Add(expr_.Index(e));
   args.Key("threads", expr_.Index(launch.threads));
   args.Key("name", Quoted(launch.name), launch.name != Cat("k", position)).Key("cooperative", "True", launch.cooperative);
+  if (!launch.cluster.empty()) args.Key("cluster_dims", expr_.Tuple(launch.cluster));
   std::vector<std::string> vars;
   for (VarId var : launch.block_vars) {
     DeclareVar(var);

@@ -27,6 +27,7 @@ void VisitExprs(S& stmt, const std::function<void(std::conditional_t<std::is_con
                    VisitRegion(visit, s.src);
                    VisitRegion(visit, s.dst);
                    visit(s.fill);
+                   visit_all(s.barrier_indices);
                  },
                  [&](std::conditional_t<std::is_const_v<S>, const Gemm, Gemm>& s) {
                    VisitRegion(visit, s.a);
@@ -51,6 +52,7 @@ void VisitExprs(S& stmt, const std::function<void(std::conditional_t<std::is_con
                    visit(s.end);
                    visit(s.step);
                    visit(s.num_stages);
+                   if (s.split) visit(s.split);
                  },
                  [&](std::conditional_t<std::is_const_v<S>, const While, While>& s) { visit(s.cond); },
                  [&](std::conditional_t<std::is_const_v<S>, const If, If>& s) { visit(s.cond); },
@@ -75,6 +77,10 @@ void VisitExprs(S& stmt, const std::function<void(std::conditional_t<std::is_con
                      visit(role.thread_begin);
                      visit(role.thread_end);
                    }
+                 },
+                 [&](std::conditional_t<std::is_const_v<S>, const Shuffle, Shuffle>& s) {
+                   visit(s.value);
+                   visit(s.lane);
                  },
                  [&](std::conditional_t<std::is_const_v<S>, const BarrierOp, BarrierOp>& s) {
                    visit_all(s.indices);
@@ -152,6 +158,7 @@ void ForEachExpr(Program& program, const std::function<void(Expr&)>& visit) {
   visit_all(program.assumptions);
   for (Launch& launch : program.launches) {
     visit_all(launch.grid);
+    visit_all(launch.cluster);
     if (launch.threads) visit(launch.threads);
     VisitBlock(launch.body, visit);
   }

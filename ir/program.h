@@ -81,6 +81,8 @@ struct Launch {
   bool cooperative = false;
   Block body;
   SourceLoc loc;
+  // Blocks of a thread block cluster along each grid dim, made of numbers and constants; empty: no clusters. A hint: it never changes results.
+  std::vector<Expr> cluster = {};
   bool operator==(const Launch&) const = default;
 };
 

@@ -60,6 +60,7 @@ struct Copy {
   bool disable_tma = false;
   bool is_async = false;
   BufferId barrier = kNoId;   // barrier that an asynchronous copy completes on, if any
+  std::vector<Expr> barrier_indices = {};  // of `barrier`; none: its first
   bool operator==(const Copy&) const = default;
 };
 
@@ -105,6 +106,7 @@ struct For {
   Expr num_stages;                       // kPipelined: tile versions in flight, a number or of constants, 0: one; others: 0
   std::vector<int32_t> order, stage;     // kPipelined only: one a body statement, or empty
   Block body;
+  Expr split = {};                       // kPipelined: blocks that may share the iterations, a number or of constants; none: 1
   bool operator==(const For&) const = default;
 };
 
@@ -149,7 +151,10 @@ struct Assert { Expr cond; std::string message; bool operator==(const Assert&) c
 
 // SIMT code: body runs once for each compute thread, `thread` is its number.
 struct ThreadRegion { VarId thread = kNoId; Block body; bool operator==(const ThreadRegion&) const = default; };
-struct SyncThreads { bool operator==(const SyncThreads&) const = default; };
+// `count` other than 0: a group of so many threads meets, and `barrier` (1 … 15) tells it from other groups; 0: the whole block (or role).
+struct SyncThreads { uint32_t barrier = 0, count = 0; bool operator==(const SyncThreads&) const = default; };
+// var = what `value` is in the thread of lane `lane` % 32 of this thread's warp.
+struct Shuffle { VarId var = kNoId; Expr value, lane; bool operator==(const Shuffle&) const = default; };
 
 // One partition [thread_begin, thread_end) of the block's threads and what it does.
 struct Role { Expr thread_begin, thread_end; Block body; bool operator==(const Role&) const = default; };
@@ -165,7 +170,7 @@ struct BarrierOp {
 struct AsyncWait { bool gemm = false; uint32_t pending = 0; bool operator==(const AsyncWait&) const = default; };
 
 using StmtOp = std::variant<Alloc, Copy, Gemm, Fill, Reduce, Scan, Parallel, For, While, Break, Continue, If, Let, Store, Atomic,
-                            AtomicTile, Annotate, Print, Assert, ThreadRegion, SyncThreads, Roles, BarrierOp, AsyncWait>;
+                            AtomicTile, Annotate, Print, Assert, ThreadRegion, SyncThreads, Roles, BarrierOp, AsyncWait, Shuffle>;
 
 struct Stmt {
   StmtOp op;

@@ -82,7 +82,10 @@ class FieldChecker {
   void U32(uint32_t) {}
   void Bool(bool) {}
   void Ints(const std::vector<int32_t>& list) { c_.operands_ += list.size(); }
-  void Stages(Expr e) { E(e); }
+  void Stages(Expr e, Expr) { E(e); }
+  void Split(Expr e) { OptE(e); }
+  void Slot(const std::vector<Expr>& indices) { Es(indices); }
+  void Group(uint32_t, uint32_t) {}
   void Text(const std::string& text) { Count(text.size(), kMaxStringBytes, "bytes of text"); }
   template <typename Value>
   void Enum(Value value, Value last) {
@@ -227,6 +230,7 @@ std::vector<VerifyError> Checker::Run() {
     auto scope = path_.Enter("launches", i);
     loc_ = launch.loc;
     CheckExprs(launch.grid, "a grid extent");
+    CheckExprs(launch.cluster, "a cluster extent");
     CheckExpr(launch.threads, "the number of threads");
     for (VarId var : launch.block_vars) {
       if (var >= p_.vars.size()) Error("variable ", var, " does not exist; the program has ", p_.vars.size());

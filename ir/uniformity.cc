@@ -102,6 +102,7 @@ void ThreadUniformity::Visit(const Stmt& stmt, Uniformity control, const Stmt* l
                  [](const auto&) {},
                  [&](const Alloc& s) { Raise(buffers_, s.buffer, Uniformity::kBlock); },
                  [&](const Let& s) { Raise(vars_, s.var, Of(s.value)); },
+                 [&](const Shuffle& s) { Raise(vars_, s.var, Join(Of(s.value), std::max(Uniformity::kWarp, Of(s.lane)))); },
                  [&](const Store& s) {
                    if (buffers_.contains(s.buffer)) Raise(buffers_, s.buffer, Join(control, Join(Of(s.value), OfAll(s.indices))));
                  },

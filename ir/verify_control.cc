@@ -32,7 +32,8 @@ struct Allowed {
   bool tile, element, thread;
 };
 Allowed AllowedIn(const StmtOp& op) {
-  constexpr Allowed kAnywhere{true, true, true}, kTileOnly{true, false, false}, kNotElement{true, false, true};
+  constexpr Allowed kAnywhere{true, true, true}, kTileOnly{true, false, false}, kNotElement{true, false, true},
+      kThreadOnly{false, false, true};
   return std::visit(Overloaded{
                         [&](const auto&) { return kAnywhere; },
                         [&](const Copy& s) { return s.is_async ? kNotElement : kTileOnly; },
@@ -45,6 +46,7 @@ Allowed AllowedIn(const StmtOp& op) {
                         [&](const ThreadRegion&) { return kTileOnly; },
                         [&](const Roles&) { return kTileOnly; },
                         [&](const SyncThreads&) { return kNotElement; },
+                        [&](const Shuffle&) { return kThreadOnly; },
                         [&](const BarrierOp&) { return kNotElement; },
                         [&](const AsyncWait&) { return kNotElement; },
                     },
@@ -65,6 +67,7 @@ class ControlChecker {
   void CheckWrite(BufferId id, const Frame& frame);
   void CheckReads(const Stmt& stmt, const Frame& frame);
   void CheckRoles(const Roles& s, const Frame& frame);
+  void CheckSync(const SyncThreads& s, const Frame& frame);
   void CheckThreadControl(const Stmt& stmt, const Frame& frame);
   Frame Inside(const Stmt& stmt, Frame frame);
 
@@ -78,7 +81,8 @@ void ControlChecker::CheckPlace(const Stmt& stmt, const Frame& frame) {
   const Allowed allowed = AllowedIn(stmt.op);
   const bool ok = frame.place == Place::kTile ? allowed.tile : frame.place == Place::kElement ? allowed.element : allowed.thread;
   if (!ok) c_.Error(PrintStmtHead(c_.p, stmt), " cannot stand ", PlaceText(frame), ": move it outside");
-  if (frame.in_role && (std::holds_alternative<Roles>(stmt.op) || std::holds_alternative<SyncThreads>(stmt.op))) {
+  const auto* sync = std::get_if<SyncThreads>(&stmt.op);
+  if (frame.in_role && (std::holds_alternative<Roles>(stmt.op) || (sync != nullptr && sync->count == 0))) {
     c_.Error(PrintStmtHead(c_.p, stmt), " concerns the whole block and cannot stand in a role: use a barrier");
   }
   const bool leaves = std::holds_alternative<Break>(stmt.op) || std::holds_alternative<Continue>(stmt.op);
@@ -141,10 +145,24 @@ void ControlChecker::CheckRoles(const Roles& s, const Frame&) {
   }
 }
 
+void ControlChecker::CheckSync(const SyncThreads& s, const Frame& frame) {
+  if (s.count == 0 && s.barrier != 0) c_.Error("a barrier number belongs to a group of threads: T.sync_threads(barrier, count)");
+  if (s.count == 0) return;
+  if (s.barrier < 1 || s.barrier > 15) c_.Error("groups of threads meet at barriers 1 to 15, not ", s.barrier);
+  if (s.count % 32 != 0 || s.count > threads_.value_or(1024))
+    c_.Error("a group of ", s.count, " threads: it must be made of whole warps of the block");
+  if (frame.threads == nullptr && !frame.in_role) c_.Error("all threads are here: write T.sync_threads()");
+}
+
 void ControlChecker::CheckThreadControl(const Stmt& stmt, const Frame& frame) {
   if (frame.threads == nullptr) return;
   const Uniformity control = frame.threads->ControlOf(stmt);
-  if (std::holds_alternative<SyncThreads>(stmt.op) && control != Uniformity::kBlock) {
+  const auto* sync = std::get_if<SyncThreads>(&stmt.op);
+  if (sync != nullptr && sync->count != 0 && control > Uniformity::kWarp)
+    c_.Error("T.sync_threads(", sync->barrier, ", ", sync->count, ") runs under a condition on which not even each warp agrees");
+  if (std::holds_alternative<Shuffle>(stmt.op) && control > Uniformity::kWarp)
+    c_.Error("a shuffle runs under a condition on which not all lanes of a warp agree: they must reach it together");
+  if (sync != nullptr && sync->count == 0 && control != Uniformity::kBlock) {
     c_.Error("T.sync_threads() runs under a condition on which only each ", UniformityText(control),
              " agrees: all threads of the block must reach it together");
   }
@@ -177,6 +195,7 @@ void ControlChecker::WalkStmt(const Stmt& stmt, const Frame& frame) {
                  [&](const For& s) { CheckLoop(s, frame); },
                  [&](const Store& s) { CheckWrite(s.buffer, frame); },
                  [&](const Roles& s) { CheckRoles(s, frame); },
+                 [&](const SyncThreads& s) { CheckSync(s, frame); },
                  [&](const Fill& s) {
                    CheckWrite(s.dst.buffer, frame);
                    if (frame.place != Place::kTile && c_.p.buffers[s.dst.buffer].scope != Scope::kLocal) {

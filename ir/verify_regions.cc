@@ -3,6 +3,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_join.h"
+#include "ir/limits.h"
 #include "ir/verify_context.h"
 
 namespace tilert::verify {
@@ -131,7 +132,12 @@ void RegionChecker::CheckStmt(const Copy& s) {
   Agree(s.src, WithoutOnes(s.src), s.dst, WithoutOnes(s.dst));
   if (s.barrier != kNoId) {
     BarrierBuffer(s.barrier);
+    if (!s.barrier_indices.empty()) Subscripts(s.barrier, s.barrier_indices);
     if (!s.is_async) c_.Error("a barrier belongs to async_copy only");
+    if (s.dst.buffer != kNoId && Of(s.dst).scope != Scope::kShared)
+      c_.Error("a copy that completes on a barrier goes to shared memory; what leaves it is waited for with async_wait");
+  } else if (!s.barrier_indices.empty()) {
+    c_.Error("subscripts of a barrier without one");
   }
   if (s.coalesced_width > 128) c_.Error("coalesced_width ", s.coalesced_width, " is more than 128 elements");
 }
@@ -229,6 +235,9 @@ void RegionChecker::CheckStmt(const For& s) {
     c_.Error("num_stages, order and stage belong to T.Pipelined");
   if (!Known(s.num_stages) || *Known(s.num_stages) < 0 || *Known(s.num_stages) > 16)
     c_.Error("num_stages must be a number or constant of 0 … 16, not ", c_.Text(s.num_stages));
+  if (s.split && !is_pipelined) c_.Error("split belongs to T.Pipelined");
+  if (s.split && (!Known(s.split) || *Known(s.split) < 1 || *Known(s.split) > kMaxClusterBlocks))
+    c_.Error("split must be a number or constant of 1 … ", kMaxClusterBlocks, ", not ", c_.Text(s.split));
   std::vector<bool> taken(s.body.size());
   for (const auto* list : {&s.order, &s.stage}) {
     if (!list->empty() && list->size() != s.body.size()) {

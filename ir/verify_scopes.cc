@@ -98,6 +98,7 @@ void ScopeChecker::WalkStmt(const Stmt& stmt) {
                    buffers_.push_back(s.buffer);
                  },
                  [&](const Let& s) { Bind(s.var); },
+                 [&](const Shuffle& s) { Bind(s.var); },
                  [&](const Parallel& s) {
                    for (VarId var : s.vars) Bind(var);
                  },

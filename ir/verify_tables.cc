@@ -3,6 +3,8 @@
 #include <map>
 #include <set>
 
+#include "ir/limits.h"
+#include "ir/limits.h"
 #include "ir/names.h"
 #include "ir/printer_expr.h"
 #include "ir/verify_context.h"
@@ -33,6 +35,7 @@ class TableChecker {
   void CheckShape(const Buffer& buffer);
   void CheckBuffers();
   void CheckDims();
+  void CheckCluster(const Launch& launch);
   void CheckLaunches();
 
   Context& c_;
@@ -194,6 +197,25 @@ void TableChecker::CheckDims() {
   }
 }
 
+void TableChecker::CheckCluster(const Launch& launch) {
+  if (launch.cluster.empty()) return;
+  if (launch.cluster.size() != launch.grid.size())
+    return c_.Error("the cluster has ", launch.cluster.size(), " extents and the grid ", launch.grid.size(), "; give one for each");
+  int64_t blocks = 1;
+  for (Expr e : launch.cluster) {
+    int64_t extent = 1;
+    ForEachNode(p_.exprs, e, [&](Expr, const ExprNode& node) {
+      if (node.op == ExprOp::kDim) c_.Error("cluster extent ", c_.Text(e), " is known at launch only; use numbers and constants");
+    });
+    if (!IsLaunchTime(p_, e)) c_.Error("cluster extent ", c_.Text(e), " must be made of constants and numbers");
+    if (p_.exprs.AsInt(e, &extent) && (extent < 1 || extent > kMaxClusterBlocks))
+      return c_.Error("cluster extent ", extent, ": a cluster has 1 to ", kMaxClusterBlocks, " blocks along a dimension");
+    blocks *= extent;
+  }
+  if (blocks > kMaxClusterBlocks)
+    c_.Error("a cluster of ", blocks, " blocks; ", kMaxClusterBlocks, " is the most that every GPU with clusters takes");
+}
+
 void TableChecker::CheckLaunches() {
   if (p_.launches.empty()) c_.Error("the program launches nothing");
   for (size_t i = 0; i < p_.launches.size(); ++i) {
@@ -208,6 +230,7 @@ void TableChecker::CheckLaunches() {
       if (!IsLaunchTime(p_, e, /*scalars=*/true)) c_.Error("grid extent ", c_.Text(e), " is not known at launch");
       if (p_.exprs.AsInt(e, &extent) && extent < 0) c_.Error("grid extent ", extent, " is negative");
     }
+    CheckCluster(launch);
     int64_t threads = 0;
     if (!IsLaunchTime(p_, launch.threads)) c_.Error("the number of threads must be made of dims, constants and numbers");
     if (p_.exprs.AsInt(launch.threads, &threads) && (threads < 1 || threads > 1024))

@@ -182,6 +182,7 @@ void TypeChecker::Check(const Stmt& stmt) {
                  [](const auto&) {},
                  [&](const Copy& s) {
                    if (s.fill) Well(s.fill);
+                   ExpectAll(s.barrier_indices, "a subscript");
                  },
                  [&](const Fill& s) { Well(s.value); },
                  [&](const Parallel& s) {
@@ -191,12 +192,17 @@ void TypeChecker::Check(const Stmt& stmt) {
                  [&](const For& s) {
                    ExpectAll({s.begin, s.end, s.step}, "a bound of a loop");
                    Expect(s.num_stages, DType::kIndex, "num_stages");
+                   if (s.split) Expect(s.split, DType::kIndex, "split");
                    Var(s.var, DType::kIndex, "loop variable");
                  },
                  [&](const While& s) { Expect(s.cond, DType::kBool, "the condition"); },
                  [&](const If& s) { Expect(s.cond, DType::kBool, "the condition"); },
                  [&](const Let& s) {
                    if (Well(s.value)) Var(s.var, c_.TypeOf(s.value), "variable");
+                 },
+                 [&](const Shuffle& s) {
+                   if (Well(s.value)) Var(s.var, c_.TypeOf(s.value), "variable");
+                   Expect(s.lane, DType::kIndex, "the lane of a shuffle");
                  },
                  [&](const Store& s) {
                    ExpectAll(s.indices, "a subscript");
@@ -243,6 +249,7 @@ void TypeChecker::Run() {
     auto scope = c_.path.Enter("launches", i);
     c_.loc = launch.loc;
     ExpectAll(launch.grid, "a grid extent");
+    ExpectAll(launch.cluster, "a cluster extent");
     Expect(launch.threads, DType::kIndex, "the number of threads");
     for (VarId var : launch.block_vars) Var(var, DType::kIndex, "block variable");
   }
