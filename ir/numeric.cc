@@ -1,6 +1,7 @@
 #include "ir/numeric.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -69,6 +70,23 @@ double Decode(const Format& format, uint64_t code) {
   return negative ? -magnitude : magnitude;
 }
 
+// Decode of the formats of 8 bits, from a table.
+double DecodeByte(DType type, uint64_t code) {
+  static const auto tables = [] {
+    std::array<std::array<double, 256>, 2> values;
+    for (uint64_t c = 0; c < 256; ++c) values[0][c] = Decode(kE4M3, c), values[1][c] = Decode(kE5M2, c);
+    return values;
+  }();
+  return tables[type == DType::kFloat8E5M2][code & 0xff];
+}
+
+// As Decode(kHalf, code): its exponent and mantissa as those of a double, then scaled by the difference of the biases.
+double DecodeHalf(uint64_t code) {
+  if ((code & 0x7c00) == 0x7c00) return Decode(kHalf, code);
+  const double magnitude = std::bit_cast<double>((code & 0x7fff) << 42) * 0x1p1008;
+  return code & 0x8000 ? -magnitude : magnitude;
+}
+
 // Bits of a wide integer that no narrow format can keep are folded into one sticky bit, so that rounding to double first
 // does not change how the second rounding falls.
 double StickyDouble(DType from, int64_t v) {
@@ -83,69 +101,45 @@ double StickyDouble(DType from, int64_t v) {
 
 double RoundToType(DType type, double x) {
   switch (type) {
-    case DType::kFloat16:
-      return RoundTo(kHalf, x);
-    case DType::kBFloat16:
-      return RoundTo(kBrain, x);
-    case DType::kFloat32:
-      return static_cast<double>(static_cast<float>(x));
-    case DType::kFloat8E4M3:
-      return RoundTo(kE4M3, x);
-    case DType::kFloat8E5M2:
-      return RoundTo(kE5M2, x);
-    default:
-      return x;
+    case DType::kFloat16: return RoundTo(kHalf, x);
+    case DType::kBFloat16: return RoundTo(kBrain, x);
+    case DType::kFloat32: return static_cast<double>(static_cast<float>(x));
+    case DType::kFloat8E4M3: return RoundTo(kE4M3, x);
+    case DType::kFloat8E5M2: return RoundTo(kE5M2, x);
+    default: return x;
   }
 }
 
 uint64_t EncodeFloat(DType type, double x) {
   switch (type) {
-    case DType::kFloat16:
-      return Encode(kHalf, x);
-    case DType::kBFloat16:
-      return Encode(kBrain, x);
-    case DType::kFloat32:
-      return std::bit_cast<uint32_t>(static_cast<float>(x));
-    case DType::kFloat8E4M3:
-      return Encode(kE4M3, x);
-    case DType::kFloat8E5M2:
-      return Encode(kE5M2, x);
-    default:
-      return std::bit_cast<uint64_t>(x);
+    case DType::kFloat16: return Encode(kHalf, x);
+    case DType::kBFloat16: return Encode(kBrain, x);
+    case DType::kFloat32: return std::bit_cast<uint32_t>(static_cast<float>(x));
+    case DType::kFloat8E4M3: return Encode(kE4M3, x);
+    case DType::kFloat8E5M2: return Encode(kE5M2, x);
+    default: return std::bit_cast<uint64_t>(x);
   }
 }
 
 double DecodeFloat(DType type, uint64_t code) {
   switch (type) {
-    case DType::kFloat16:
-      return Decode(kHalf, code);
-    case DType::kBFloat16:
-      return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(code & 0xffff) << 16));
-    case DType::kFloat32:
-      return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(code)));
+    case DType::kFloat16: return DecodeHalf(code);
+    case DType::kBFloat16: return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(code & 0xffff) << 16));
+    case DType::kFloat32: return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(code)));
     case DType::kFloat8E4M3:
-      return Decode(kE4M3, code);
-    case DType::kFloat8E5M2:
-      return Decode(kE5M2, code);
-    default:
-      return std::bit_cast<double>(code);
+    case DType::kFloat8E5M2: return DecodeByte(type, code);
+    default: return std::bit_cast<double>(code);
   }
 }
 
 double MaxFinite(DType type) {
   switch (type) {
-    case DType::kFloat16:
-      return kHalf.max;
-    case DType::kBFloat16:
-      return kBrain.max;
-    case DType::kFloat32:
-      return std::numeric_limits<float>::max();
-    case DType::kFloat8E4M3:
-      return kE4M3.max;
-    case DType::kFloat8E5M2:
-      return kE5M2.max;
-    default:
-      return std::numeric_limits<double>::max();
+    case DType::kFloat16: return kHalf.max;
+    case DType::kBFloat16: return kBrain.max;
+    case DType::kFloat32: return std::numeric_limits<float>::max();
+    case DType::kFloat8E4M3: return kE4M3.max;
+    case DType::kFloat8E5M2: return kE5M2.max;
+    default: return std::numeric_limits<double>::max();
   }
 }
 
@@ -165,12 +159,9 @@ int64_t MaxInt(DType type) {
 double IntToFloat(DType from, int64_t v, DType to) {
   const bool is_unsigned = KindOf(from) == DTypeKind::kUnsigned;
   switch (to) {
-    case DType::kFloat64:
-      return is_unsigned ? static_cast<double>(static_cast<uint64_t>(v)) : static_cast<double>(v);
-    case DType::kFloat32:
-      return is_unsigned ? static_cast<float>(static_cast<uint64_t>(v)) : static_cast<float>(v);
-    default:
-      return RoundToType(to, StickyDouble(from, v));
+    case DType::kFloat64: return is_unsigned ? static_cast<double>(static_cast<uint64_t>(v)) : static_cast<double>(v);
+    case DType::kFloat32: return is_unsigned ? static_cast<float>(static_cast<uint64_t>(v)) : static_cast<float>(v);
+    default: return RoundToType(to, StickyDouble(from, v));
   }
 }
 

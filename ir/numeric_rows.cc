@@ -42,25 +42,16 @@ void StoreInts(const Value* values, int64_t n, void* memory, int64_t stride) {
 
 void LoadRow(DType type, const void* memory, int64_t stride, int64_t n, Value* out) {
   switch (type) {
-    case DType::kBool:
-      return LoadAs<uint8_t>(memory, stride, n, out, [](uint8_t raw, Value& v) { v.i = raw != 0; });
-    case DType::kInt8:
-      return LoadInts<int8_t>(memory, stride, n, out);
-    case DType::kUInt8:
-      return LoadInts<uint8_t>(memory, stride, n, out);
-    case DType::kInt16:
-      return LoadInts<int16_t>(memory, stride, n, out);
-    case DType::kUInt16:
-      return LoadInts<uint16_t>(memory, stride, n, out);
-    case DType::kInt32:
-      return LoadInts<int32_t>(memory, stride, n, out);
-    case DType::kUInt32:
-      return LoadInts<uint32_t>(memory, stride, n, out);
+    case DType::kBool: return LoadAs<uint8_t>(memory, stride, n, out, [](uint8_t raw, Value& v) { v.i = raw != 0; });
+    case DType::kInt8: return LoadInts<int8_t>(memory, stride, n, out);
+    case DType::kUInt8: return LoadInts<uint8_t>(memory, stride, n, out);
+    case DType::kInt16: return LoadInts<int16_t>(memory, stride, n, out);
+    case DType::kUInt16: return LoadInts<uint16_t>(memory, stride, n, out);
+    case DType::kInt32: return LoadInts<int32_t>(memory, stride, n, out);
+    case DType::kUInt32: return LoadInts<uint32_t>(memory, stride, n, out);
     case DType::kInt64:
-    case DType::kIndex:
-      return LoadInts<int64_t>(memory, stride, n, out);
-    case DType::kUInt64:
-      return LoadInts<uint64_t>(memory, stride, n, out);
+    case DType::kIndex: return LoadInts<int64_t>(memory, stride, n, out);
+    case DType::kUInt64: return LoadInts<uint64_t>(memory, stride, n, out);
     case DType::kFloat16:
       return LoadAs<uint16_t>(memory, stride, n, out, [](uint16_t raw, Value& v) { v.f = DecodeFloat(DType::kFloat16, raw); });
     case DType::kBFloat16:
@@ -72,13 +63,11 @@ void LoadRow(DType type, const void* memory, int64_t stride, int64_t n, Value* o
       });
     case DType::kFloat32:
       return LoadAs<float>(memory, stride, n, out, [](float raw, Value& v) { v.f = static_cast<double>(raw); });
-    case DType::kFloat64:
-      return LoadAs<double>(memory, stride, n, out, [](double raw, Value& v) { v.f = raw; });
+    case DType::kFloat64: return LoadAs<double>(memory, stride, n, out, [](double raw, Value& v) { v.f = raw; });
     case DType::kFloat8E4M3:
     case DType::kFloat8E5M2:
       return LoadAs<uint8_t>(memory, stride, n, out, [type](uint8_t raw, Value& v) { v.f = DecodeFloat(type, raw); });
-    case DType::kInvalid:
-      return;
+    case DType::kInvalid: return;
   }
 }
 
@@ -92,37 +81,31 @@ void StoreRow(DType type, const Value* values, int64_t n, void* memory, int64_t 
     case DType::kFloat8E5M2:
       return StoreAs<uint8_t>(values, n, memory, stride,
                               [type](Value v) { return static_cast<uint8_t>(EncodeFloat(type, v.f)); });
-    case DType::kFloat32:
-      return StoreAs<float>(values, n, memory, stride, [](Value v) { return static_cast<float>(v.f); });
-    case DType::kFloat64:
-      return StoreAs<double>(values, n, memory, stride, [](Value v) { return v.f; });
-    case DType::kInvalid:
-      return;
-    default:
-      break;
+    case DType::kFloat32: return StoreAs<float>(values, n, memory, stride, [](Value v) { return static_cast<float>(v.f); });
+    case DType::kFloat64: return StoreAs<double>(values, n, memory, stride, [](Value v) { return v.f; });
+    case DType::kInvalid: return;
+    default: break;
   }
   switch (DTypeBits(type)) {
-    case 8:
-      return StoreInts<uint8_t>(values, n, memory, stride);
-    case 16:
-      return StoreInts<uint16_t>(values, n, memory, stride);
-    case 32:
-      return StoreInts<uint32_t>(values, n, memory, stride);
-    default:
-      return StoreInts<uint64_t>(values, n, memory, stride);
+    case 8: return StoreInts<uint8_t>(values, n, memory, stride);
+    case 16: return StoreInts<uint16_t>(values, n, memory, stride);
+    case 32: return StoreInts<uint32_t>(values, n, memory, stride);
+    default: return StoreInts<uint64_t>(values, n, memory, stride);
   }
 }
 
 void ConvertRow(DType from, DType to, Value* values, int64_t n) {
   if (from == to) return;
-  if (IsFloat(to)) {
-    if (to == DType::kFloat64 && IsFloat(from)) return;
-    for (int64_t k = 0; k < n; ++k) {
-      values[k].f = IsFloat(from) ? RoundToType(to, values[k].f) : IntToFloat(from, values[k].i, to);
-    }
-    return;
+  if (IsFloat(from) && IsFloat(to)) {
+    if (to == DType::kFloat64) return;
+    for (int64_t k = 0; k < n; ++k) values[k].f = RoundToType(to, values[k].f);
+  } else if (IsFloat(to)) {
+    for (int64_t k = 0; k < n; ++k) values[k].f = IntToFloat(from, values[k].i, to);
+  } else if (IsFloat(from)) {
+    for (int64_t k = 0; k < n; ++k) values[k].i = FloatToInt(values[k].f, to);
+  } else {
+    for (int64_t k = 0; k < n; ++k) values[k].i = WrapInt(values[k].i, to);
   }
-  for (int64_t k = 0; k < n; ++k) values[k].i = IsFloat(from) ? FloatToInt(values[k].f, to) : WrapInt(values[k].i, to);
 }
 
 }  // namespace tilert

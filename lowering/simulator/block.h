@@ -50,12 +50,16 @@ class ThreadBlock {
   // block_memory.cc: elements of buffers.
   // `inside`: dimensions declared to be in range; nullptr, for element accesses: all dimensions of registers, none of memory.
   Places Locate(Warp& warp, BufferId buffer, const Value* const* coords, uint32_t mask, const std::vector<bool>* inside);
+  bool IsPoint(Warp& warp, const BufferInfo& info, const Value* const* coords);
   uint32_t CheckBounds(Warp& warp, const Places& places, uint32_t mask, const std::vector<bool>* inside);
   LaneData Read(Warp& warp, const Places& places, uint32_t mask);
   void Write(Warp& warp, const Places& places, uint32_t mask, const LaneData& data);
-  bool TouchCells(Warp& warp, const Places& places, int lane, AccessKind kind);
-  void TouchPoint(Warp& warp, const Places& places, int lane, bool write);
-  uint8_t* Memory(const Places& places, int lane);
+  void WriteRegisters(Warp& warp, const Places& places, uint32_t mask, const LaneData& data);
+  // Records accesses of memory; the lanes where every cell of the element holds a defined value.
+  uint32_t TouchCells(Warp& warp, const Places& places, uint32_t mask, AccessKind kind);
+  int CellShift(const BufferInfo& info) const;  // log2 of the bytes of a cell of its shadow
+  void TouchPoints(Warp& warp, Registers& registers, const Places& places, uint32_t mask, bool write);
+  uint8_t* Memory(BufferId buffer);
   Agent AgentOf(const Warp& warp, int lane) const;
   Observer ObserverOf(const Warp& warp, int lane) const;
   Registers& Touch(Warp& warp, BufferId buffer);  // by ordinary instructions
@@ -110,7 +114,9 @@ class ThreadBlock {
   SharedShadow shared_shadow_;
   AsyncWork async_;
   absl::Status status_;
-  // The Elementwise that runs.
+  // The Elementwise that runs, and the register that its points are in now.
+  const CPoints* points_ = nullptr;
+  int64_t point_reg_ = 0;
   uint32_t replica_zero_ = 0;
   uint64_t point_base_ = 0, point_ = 0;  // 0: not in a loop over several points
 };

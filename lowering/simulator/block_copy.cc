@@ -169,9 +169,9 @@ void ThreadBlock::IssueAsync(Warp& warp, const CCopy& copy, Side& dst, Side& src
               warp, l,
               Cat("cp.async can leave out the end of a vector only, but ", Describe(src.places, l), " follows elements outside"));
         piece.valid += bytes;
-        TouchCells(warp, src.places, l, AccessKind::kRead);
+        TouchCells(warp, src.places, bit, AccessKind::kRead);
       }
-      TouchCells(warp, dst.places, l, AccessKind::kAsyncWrite);
+      TouchCells(warp, dst.places, bit, AccessKind::kAsyncWrite);
     }
   }
   for (int l = 0; l < kLanes && !failed(); ++l) {

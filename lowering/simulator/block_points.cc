@@ -43,6 +43,8 @@ void ThreadBlock::RunPoints(Warp& warp, const CPoints& points) {
     const int64_t reg = descending ? layout.regs() - 1 - i : i;
     const uint32_t mask = layout.Valid(reg, warp.index) & warp.lanes;
     if (mask == 0) continue;
+    points_ = &points;
+    point_reg_ = reg;
     point_ = layout.regs() > 1 ? point_base_ + static_cast<uint64_t>(reg) + 1 : 0;
     for (int d = 0; d < layout.rank(); ++d) {
       Value* row = RowOf(warp, static_cast<Slot>(points.vars[static_cast<size_t>(d)]));
@@ -52,6 +54,7 @@ void ThreadBlock::RunPoints(Warp& warp, const CPoints& points) {
     RunLanes(warp, points.body, mask, flow);
   }
   point_ = 0;
+  points_ = nullptr;
 }
 
 // Returns the lanes that reach the end of the block.
@@ -134,8 +137,12 @@ void ThreadBlock::RunLaneWhile(Warp& warp, const CWhile& loop, uint32_t& mask) {
 
 Places ThreadBlock::LocateAt(Warp& warp, BufferId buffer, const std::vector<Code>& indices, uint32_t mask, std::vector<Row>& rows,
                              std::vector<const Value*>& coords) {
-  for (const Code& index : indices) rows.push_back(CopyRow(Eval(warp, index, mask, kLanes)));
-  for (const Row& row : rows) coords.push_back(row.data());
+  rows.reserve(indices.size());
+  for (const Code& index : indices) {
+    const Value* row = Eval(warp, index, mask, kLanes);
+    if (!index.instrs.empty()) row = rows.emplace_back(CopyRow(row)).data();  // a temporary: the next evaluation reuses it
+    coords.push_back(row);
+  }
   Places places;
   if (failed()) return places;
   return Locate(warp, buffer, coords.data(), mask, nullptr);
@@ -174,10 +181,10 @@ void ThreadBlock::RunAtomic(Warp& warp, const CAtomic& atomic, uint32_t mask) {
   const Instr instr = AtomicInstr(atomic.op, type);
   for (int l = 0; l < kLanes && !failed(); ++l) {
     if ((mask >> l & 1) == 0) continue;
-    if (!TouchCells(warp, places, l, AccessKind::kAtomic))
+    if (TouchCells(warp, places, uint32_t{1} << l, AccessKind::kAtomic) == 0)
       Fail(warp, l, Cat("atomic on ", Describe(places, l), ", which was never written"));
     if (failed()) return;
-    uint8_t* memory = Memory(places, l);
+    uint8_t* memory = Memory(places.buffer) + places.at[static_cast<size_t>(l)];
     Value old, result;
     LoadRow(type, memory, 1, 1, &old);
     EvalOp(instr, &old, operand + l, nullptr, &result, 1);

@@ -116,6 +116,15 @@ int64_t Wrapped(DType type, int64_t i) {
   return KindOf(type) == DTypeKind::kSigned ? static_cast<int64_t>(high) >> unused : static_cast<int64_t>(high >> unused);
 }
 
+void WrapRow(DType type, Value* row, int n) {
+  const int unused = 64 - DTypeBits(type);
+  if (unused != 0 && KindOf(type) == DTypeKind::kSigned) {
+    for (int l = 0; l < n; ++l) row[l].i = static_cast<int64_t>(U(row[l].i) << unused) >> unused;
+  } else if (unused != 0) {
+    for (int l = 0; l < n; ++l) row[l].i = static_cast<int64_t>(U(row[l].i) << unused >> unused);
+  }
+}
+
 int64_t FloorQuotient(int64_t a, int64_t b, bool is_unsigned) {
   if (b == 0) return 0;
   if (is_unsigned) return static_cast<int64_t>(U(a) / U(b));
@@ -227,9 +236,7 @@ void EvalOp(const Instr& instr, const Value* a, const Value* b, const Value* c, 
   }
   if (!IsFloat(instr.type)) {
     EvalInt(instr, o);
-    if (IsInteger(instr.result)) {
-      for (int l = 0; l < n; ++l) out[l].i = Wrapped(instr.result, out[l].i);
-    }
+    if (IsInteger(instr.result)) WrapRow(instr.result, out, n);
   } else if (IsFloat(instr.result)) {
     EvalFloat(instr, o);
     RoundRow(instr.result, o);

@@ -1,5 +1,7 @@
 #include "lowering/simulator/shadow.h"
 
+#include <bit>
+
 namespace tilert::sim {
 namespace {
 
@@ -140,6 +142,7 @@ void Shadow::Forget(size_t index) {
 
 SharedShadow::SharedShadow(int64_t bytes, int cell_bytes)
     : cells_a_sector_(cell_bytes == 0 ? 1 : static_cast<size_t>(kSectorBytes / cell_bytes)),
+      sector_shift_(std::countr_zero(cells_a_sector_)),
       cells_(cell_bytes == 0 ? 0 : static_cast<size_t>(bytes / cell_bytes)),
       sectors_(cell_bytes == 0 ? 0 : static_cast<size_t>((bytes + kSectorBytes - 1) / kSectorBytes)) {}
 
@@ -151,18 +154,28 @@ const char* SharedShadow::CheckReads(const Sector& sector, const Observer& now, 
   return nullptr;
 }
 
-const char* SharedShadow::Touch(size_t cell, AccessKind kind, const Observer& now, Agent* other) {
-  Sector& sector = sectors_[cell / cells_a_sector_];
+const char* SharedShadow::TouchSector(Sector& sector, AccessKind kind, const Observer& now, Agent* other) {
   if (sector.has_write && !Ordered(sector.write, now)) {
     *other = sector.write;
     return kind == AccessKind::kRead ? "reads what may not have arrived yet, written by"
                                      : "overwrites what may not have arrived yet, written by";
   }
-  if (kind != AccessKind::kRead) {
+  if (kind != AccessKind::kRead && !sector.reads.empty()) {
     if (const char* fault = CheckReads(sector, now, other)) return fault;
   }
   sector.generic = true;
-  return cells_.Touch(cell, kind, now, other);
+  return nullptr;
+}
+
+const char* SharedShadow::Touch(size_t first, size_t count, AccessKind kind, const Observer& now, Agent* other, bool* defined) {
+  for (size_t cell = first; cell < first + count; ++cell) {
+    if (cell == first || (cell & (cells_a_sector_ - 1)) == 0) {
+      if (const char* fault = TouchSector(sectors_[cell >> sector_shift_], kind, now, other)) return fault;
+    }
+    if (const char* fault = cells_.Touch(cell, kind, now, other)) return fault;
+    *defined = *defined && cells_.defined(cell);
+  }
+  return nullptr;
 }
 
 const char* SharedShadow::TouchAsync(size_t index, bool write, const Observer& now, Agent* other) {

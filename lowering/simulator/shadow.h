@@ -63,7 +63,8 @@ class SharedShadow {
   // `cell_bytes` divides 16; 0: no shared buffers.
   SharedShadow(int64_t bytes, int cell_bytes);
 
-  const char* Touch(size_t cell, AccessKind kind, const Observer& now, Agent* other);
+  // Of `count` cells; `defined` becomes false when one of them does not hold a defined value.
+  const char* Touch(size_t first, size_t count, AccessKind kind, const Observer& now, Agent* other, bool* defined);
   // `now` is asynchronous work that reads or overwrites the sector from now until its epoch is known to be over.
   const char* TouchAsync(size_t sector, bool write, const Observer& now, Agent* other);
   bool SectorDefined(size_t sector) const;
@@ -79,8 +80,10 @@ class SharedShadow {
     absl::InlinedVector<Agent, 2> reads;  // one a component
   };
   const char* CheckReads(const Sector& sector, const Observer& now, Agent* other) const;
+  const char* TouchSector(Sector& sector, AccessKind kind, const Observer& now, Agent* other);
 
   size_t cells_a_sector_ = 1;
+  int sector_shift_ = 0;  // its log2
   Shadow cells_;
   std::vector<Sector> sectors_;
 };
