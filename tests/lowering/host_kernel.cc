@@ -67,6 +67,43 @@ std::string HostProducts(const std::string& source) {
   return text;
 }
 
+std::string MakeFolder() {
+  char folder[] = "/tmp/tilert_host_XXXXXX";
+  return mkdtemp(folder) == nullptr ? "" : folder;
+}
+
+bool CompileOnHost(const std::string& arguments, const std::string& log) {
+  const char* const compiler = std::getenv("CXX");
+  const std::string command =
+      std::string(compiler ? compiler : "c++") + " -std=c++20 -O0 -w -fPIC -I" TILERT_SOURCE_DIR " " + arguments + " 2>" + log;
+  return std::system(command.c_str()) == 0;
+}
+
+// What stands in front of every kernel, precompiled (where that fails, kernels are compiled with the text).
+class HostPrelude {
+ public:
+  HostPrelude() : folder_(MakeFolder()) {
+    {
+      std::ofstream out(header());
+      out << "#include \"tests/lowering/host_cuda.h\"\n";
+      for (const char* part : {"base", "types", "fp8", "convert", "memory", "math", "atomic", "grid", "debug"})
+        out << "#include \"lowering/prelude/" << part << ".cuh\"\n";
+      out << "#include \"tests/lowering/host_hopper.h\"\n";
+    }
+    if (!CompileOnHost("-x c++-header " + header() + " -o " + header() + ".gch", folder_ + "/log"))
+      unlink((header() + ".gch").c_str());
+  }
+  ~HostPrelude() {
+    for (const char* name : {"/prelude.h", "/prelude.h.gch", "/log"}) unlink((folder_ + name).c_str());
+    rmdir(folder_.c_str());
+  }
+  HostPrelude(const HostPrelude&) = delete;
+  std::string header() const { return folder_ + "/prelude.h"; }
+
+ private:
+  const std::string folder_;
+};
+
 }  // namespace
 
 HostTensorMap::HostTensorMap(void* base, int element_bytes, const std::vector<int64_t>& shape, const std::vector<int64_t>& box,
@@ -105,26 +142,17 @@ bool GuardedMemory::Intact() const {
 }
 
 std::unique_ptr<HostKernels> HostKernels::Build(const Lowered& lowered, const Target& target, std::string* error) {
-  char folder[] = "/tmp/tilert_host_XXXXXX";
-  if (mkdtemp(folder) == nullptr) return nullptr;
+  static const HostPrelude prelude;
   auto kernels = std::unique_ptr<HostKernels>(new HostKernels);
-  kernels->folder_ = folder;
+  kernels->folder_ = MakeFolder();
   const std::string text = lowered.source.substr(Prelude(target).size());
   const std::string cc = kernels->folder_ + "/kernel.cc", so = kernels->folder_ + "/kernel.so", log = kernels->folder_ + "/log";
   {
     std::ofstream out(cc);
-    out << "#include \"tests/lowering/host_cuda.h\"\n";
-    for (const char* part : {"base", "types", "fp8", "convert", "memory", "math", "atomic", "grid", "debug"}) {
-      out << "#include \"lowering/prelude/" << part << ".cuh\"\n";
-    }
-    out << "#include \"tests/lowering/host_hopper.h\"\n" << HostProducts(text) << text;
+    out << HostProducts(text) << text;
     for (size_t i = 0; i < lowered.kernels.size(); ++i) out << Launcher(text, lowered.kernels[i].symbol, i);
   }
-  const char* const compiler = std::getenv("CXX");
-  const std::string command = std::string(compiler ? compiler : "c++") +
-                              " -std=c++20 -O0 -w -shared -fPIC -fno-gnu-unique -I" TILERT_SOURCE_DIR " " + cc + " -o " + so +
-                              " 2>" + log;
-  if (std::system(command.c_str()) != 0) {
+  if (!CompileOnHost("-shared -fno-gnu-unique -include " + prelude.header() + " " + cc + " -o " + so, log)) {
     std::ostringstream message;
     message << std::ifstream(log).rdbuf();
     *error = message.str();
