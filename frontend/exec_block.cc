@@ -179,6 +179,9 @@ std::vector<Value> Interpreter::OpenLoop(const LoopObject& loop, const std::vect
                                        builder_->Lit(int64_t{1})));
     }
     *opened = static_cast<int>(loop.extents.size());
+  } else if (loop.kind == LoopObject::Kind::kDomain) {
+    vars = OpenDomain(loop);
+    *opened = 2;
   } else {
     Val begin = Number(loop.begin, {}, ""), end = Number(loop.end, {}, ""), step = Number(loop.step, {}, "");
     const auto* known_step = loop.step.As<int64_t>();
@@ -195,9 +198,26 @@ std::vector<Value> Interpreter::OpenLoop(const LoopObject& loop, const std::vect
     }
     const Val zero = builder_->Lit(int64_t{0}), one = builder_->Lit(int64_t{1});
     const Val var = builder_->OpenFor(loop.for_kind, name(0, "i"), descends ? zero : begin, end, descends ? one : step,
-                                      Number(loop.num_stages, {}, ""), loop.order, loop.stage);
+                                      Number(loop.num_stages, {}, ""), loop.order, loop.stage,
+                                      loop.split ? Number(*loop.split, {}, "") : Val());
     vars.push_back(descends ? begin.In(builder_) + var * step : var);
     *opened = 1;
+  }
+  return vars;
+}
+
+// A loop over waves, and a condition that this wave has a point left.
+std::vector<Value> Interpreter::OpenDomain(const LoopObject& loop) {
+  const Val first = Number(loop.begin, {}, "").In(builder_), step = Number(loop.step, {}, "").In(builder_);
+  Val total = builder_->Lit(int64_t{1});
+  for (const Val& extent : loop.extents) total = total * extent;
+  const Val wave = builder_->OpenFor(ForKind::kSerial, "wave", builder_->Lit(int64_t{0}), CeilDiv(total, step), builder_->Lit(int64_t{1}));
+  Val point = wave * step + first;
+  builder_->OpenIf(point < total);
+  std::vector<Value> vars(loop.extents.size());
+  for (size_t i = vars.size(); i-- > 0;) {
+    vars[i] = i == 0 ? point : point % loop.extents[i];
+    point = FloorDiv(point, loop.extents[i]);
   }
   return vars;
 }
@@ -275,12 +295,17 @@ bool Interpreter::OpenContext(const ContextObject& context, ast::ExprPtr target,
         chosen.push_back(i < names.size() && !names[i].empty() ? names[i] : kBlocks[i]);
       for (const Val& var : builder_->OpenLaunch(name, context.grid, context.threads, chosen)) vars.push_back(var);
       if (context.cooperative) builder_->SetCooperative();
+      threads_ = {context.thread_extents, {}, kNoId};
+      if (no_warp_specialization_) builder_->Add(Annotate{AnnotationKind::kNoWarpSpecialization, kNoId, {}, ""});
+      if (!context.cluster.empty()) builder_->SetCluster(context.cluster);
       break;
     }
     case ContextObject::Kind::kThreadRegion:
       vars.push_back(builder_->OpenThreadRegion(names[0].empty() ? "tx" : names[0]));
       break;
     case ContextObject::Kind::kRoles: builder_->OpenRoles(); break;
+    case ContextObject::Kind::kIf: builder_->OpenIf(context.condition); break;
+    case ContextObject::Kind::kNothing: break;
     case ContextObject::Kind::kRole: builder_->OpenRole(context.thread_begin, context.thread_end); break;
   }
   if (target != nullptr) Assign(target, vars.size() == 1 ? vars[0] : Tuple(vars), nullptr);
@@ -307,7 +332,7 @@ Interpreter::Flow Interpreter::ExecWith(const ast::With& node, size_t item, Sour
     if (is_launch) in_launch_ = true;
     flow = ExecWith(node, item + 1, range);
     if (is_launch) in_launch_ = false;
-    builder_->Close();
+    if (context->kind != ContextObject::Kind::kNothing) builder_->Close();
   }
   Forget(scope_->RollBack(), range, is_launch ? "launch" : "with");
   return flow;

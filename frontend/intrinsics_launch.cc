@@ -1,7 +1,10 @@
 // Launches, tensors, dims, and what is said about a program as a whole.
+#include <algorithm>
+
 #include "absl/strings/str_split.h"
 #include "frontend/builtin_tables.h"
 #include "frontend/evaluator.h"
+#include "frontend/legalize.h"
 #include "ir/status_util.h"
 
 namespace tilert::frontend {
@@ -22,12 +25,17 @@ bool ReadAccess(Evaluator& e, const Args& args, TensorSpec* spec) {
   return spec->access != Access::kInvalid;
 }
 
+// T.Tensor(shape, dtype, A.data): the memory of A under another shape.
+Value TensorOver(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  return e.CallValue(FindBuiltin("T.view"), {args["data"], args["shape"], args["dtype"]}, args.range());
+}
+
 Value Tensor(Evaluator& e, const Args& args) {
   TensorSpec spec;
   const auto shape = e.Extents(args["shape"], args.RangeOf("shape"), "the shape of a tensor");
   const auto type = args.Has("dtype") ? e.Type(args["dtype"], args.RangeOf("dtype"), "the dtype of a tensor") : DType::kFloat32;
-  if (args.Has("data"))
-    return e.Fail(args.RangeOf("data"), "a tensor over the memory of another is not supported", "index the first one");
+  if (args.Has("data")) return TensorOver(e, args);
   if (!shape || !type || !ReadAccess(e, args, &spec)) return Poison{};
   if (args.Has("strides")) {
     const auto strides = e.Extents(args["strides"], args.RangeOf("strides"), "the strides of a tensor");
@@ -40,6 +48,7 @@ Value Tensor(Evaluator& e, const Args& args) {
   }
   spec.dtype = *type;
   spec.shape = *shape;
+  spec.packing = PackingOf(args["dtype"]);
   return Describes(e, std::move(spec));
 }
 
@@ -60,7 +69,8 @@ Value Scalar(Evaluator& e, const Args& args) {
 Value Empty(Evaluator& e, const Args& args) {
   std::vector<Value> rest = args.rest();
   Value dtype = args["dtype"];
-  if (dtype.is_none() && rest.size() > 1 && (rest.back().Is<DType>() || rest.back().Object<const StringObject>())) {
+  if (dtype.is_none() && rest.size() > 1 &&
+      (rest.back().Is<DType>() || rest.back().Object<const StringObject>() || PackingOf(rest.back()) != Packing::kNone)) {
     dtype = rest.back();
     rest.pop_back();
   }
@@ -73,6 +83,7 @@ Value Empty(Evaluator& e, const Args& args) {
   spec.kind = TensorSpec::Kind::kEmpty;
   spec.dtype = *type;
   spec.shape = *shape;
+  spec.packing = PackingOf(dtype);
   return Describes(e, std::move(spec));
 }
 
@@ -119,6 +130,24 @@ Value Threads(Evaluator& e, const Args& args) {
   return product;
 }
 
+// An int for the first dimension of the grid, or one extent a dimension; what is left out is 1.
+bool ClusterDims(Evaluator& e, const Args& args, ContextObject* context) {
+  const SourceRange range = args.RangeOf("cluster_dims");
+  const auto extents = e.Extents(args["cluster_dims"], range, "cluster_dims");
+  if (!extents) return false;
+  context->cluster = *extents;
+  for (size_t d = context->grid.size(); d < context->cluster.size(); ++d) {
+    if (!e.builder().exprs().IsInt(context->cluster[d].expr(), 1))
+      return e.Fail(range, Cat("the grid has ", context->grid.size(), " dimensions, cluster_dims ", context->cluster.size())),
+             false;
+  }
+  while (context->cluster.size() < context->grid.size()) context->cluster.push_back(e.builder().Lit(int64_t{1}));
+  context->cluster.resize(context->grid.size());
+  const auto is_one = [&](const Val& extent) { return e.builder().exprs().IsInt(extent.expr(), 1); };
+  if (std::all_of(context->cluster.begin(), context->cluster.end(), is_one)) context->cluster.clear();  // no clusters
+  return true;
+}
+
 Value Kernel(Evaluator& e, const Args& args) {
   ContextObject context;
   for (size_t i = 0; i < args.rest().size(); ++i) {
@@ -134,6 +163,12 @@ Value Kernel(Evaluator& e, const Args& args) {
   if (context.grid.empty() || context.grid.size() > 3)
     return e.Fail(args.range(), Cat("T.Kernel takes 1 to 3 grid extents, not ", context.grid.size()));
   context.threads = e.Number(Threads(e, args), args.RangeOf("threads"), "threads");
+  const auto* dims = args["threads"].Object<SequenceObject>();
+  if (dims == nullptr) {
+    context.thread_extents = {context.threads};
+  } else {
+    for (const Value& item : dims->items) context.thread_extents.push_back(e.Number(item, args.RangeOf("threads"), "threads"));
+  }
   const auto cooperative = e.Bool(args["cooperative"], args.RangeOf("cooperative"), "cooperative");
   if (!context.threads || !cooperative) return Poison{};
   context.cooperative = *cooperative;
@@ -142,6 +177,7 @@ Value Kernel(Evaluator& e, const Args& args) {
     if (!name) return Poison{};
     context.name = *name;
   }
+  if (args.Has("cluster_dims") && !ClusterDims(e, args, &context)) return Poison{};
   return static_cast<const ContextObject*>(e.New(std::move(context)));
 }
 
@@ -165,6 +201,11 @@ Value Assume(Evaluator& e, const Args& args) {
   }
   const auto truth = e.Truth(condition, args.range());
   return truth.value_or(true) ? Value() : e.Fail(args.range(), "this assumption does not hold");
+}
+
+Value SyncGrid(Evaluator& e, const Args& args) {
+  if (e.RequireLaunch(args)) e.builder().Add(GridSyncMarker());
+  return NoneValue{};
 }
 
 Value FastMath(Evaluator& e, const Args&) {
@@ -199,8 +240,9 @@ absl::Span<const Builtin> LaunchIntrinsics() {
       {"T.constant", "name candidates", Constant},
       {"T.workspace", "shape dtype | zeroed? name?", Workspace},
       {"T.alloc_global", "shape dtype scope? | zeroed? name?", Workspace},
-      {"T.Kernel", "* threads? prelude? is_cpu? name? cooperative?", Kernel},
+      {"T.Kernel", "* threads? prelude? is_cpu? name? cooperative? cluster_dims?", Kernel},
       {"T.get_block_binding", "dim?", BlockBinding},
+      {"T.sync_grid", "", SyncGrid},
       {"T.assume", "condition", Assume},
       {"T.fast_math", "", FastMath},
       {"T.prim_func", "* **", Same},

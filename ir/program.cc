@@ -4,6 +4,13 @@
 #include <type_traits>
 
 namespace tilert {
+
+Program::Program() = default;
+Program::Program(const Program&) = default;
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(const Program&) = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
 namespace {
 
 template <typename V>

@@ -87,6 +87,14 @@ struct Launch {
 };
 
 struct Program {
+  // Defined in program.cc: compiled once, not in each source that holds one by value.
+  Program();
+  Program(const Program&);
+  Program(Program&&) noexcept;
+  Program& operator=(const Program&);
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+
   std::string name;
   ExprArena exprs;
   std::vector<std::string> files;   // base names of sources; locations refer to them

@@ -19,6 +19,7 @@ def attention(
     block_N=64,
     num_stages=2,
     threads=128,
+    cluster=1,
     dtype=T.float16,
 ):
     batch, seq_q, seq_kv, heads, heads_kv = T.const("batch, seq_q, seq_kv, heads, heads_kv")
@@ -31,7 +32,8 @@ def attention(
     scale = (1.0 / head_dim) ** 0.5 * 1.4426950408889634  # exponentials are powers of two
     offset = seq_kv - seq_q  # position of the first query among the keys
 
-    with T.Kernel(T.ceildiv(seq_q, block_M), heads, batch, threads=threads) as (bx, by, bz):
+    # The blocks of queries of a head load K and V together, `cluster` of them.
+    with T.Kernel(T.ceildiv(seq_q, block_M), heads, batch, threads=threads, cluster_dims=cluster) as (bx, by, bz):
         Q_shared = T.alloc_shared((block_M, head_dim), dtype)
         K_shared = T.alloc_shared((block_N, head_dim), dtype)
         V_shared = T.alloc_shared((block_N, head_dim), dtype)

@@ -13,6 +13,9 @@ def gemm(
     block_K=32,
     num_stages=4,
     threads=128,
+    split=1,
+    cluster_M=1,
+    cluster_N=1,
     transpose_A=False,
     transpose_B=False,
     dtype=T.float16,
@@ -23,7 +26,10 @@ def gemm(
     B: T.Tensor((N, K) if transpose_B else (K, N), dtype)
     C = T.empty((M, N), dtype)
 
-    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+    # Blocks of a cluster load what they have in common once.
+    with T.Kernel(
+        T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads, cluster_dims=(cluster_N, cluster_M)
+    ) as (bx, by):
         A_shared = T.alloc_shared((block_K, block_M) if transpose_A else (block_M, block_K), dtype)
         B_shared = T.alloc_shared((block_N, block_K) if transpose_B else (block_K, block_N), dtype)
         acc = T.alloc_fragment((block_M, block_N), accum_dtype)
@@ -31,7 +37,7 @@ def gemm(
 
         T.use_swizzle(16)
         T.clear(acc)
-        for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=num_stages):
+        for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=num_stages, split=split):
             if transpose_A:
                 T.copy(A[k * block_K, by * block_M], A_shared)
             else:

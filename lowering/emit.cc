@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "ir/status_util.h"
 #include "lowering/emit_context.h"
@@ -27,8 +28,19 @@ bool IsAny(const kir::StmtOp& op) {
   return (std::holds_alternative<Ops>(op) || ...);
 }
 constexpr OptionalPart kOptionalParts[] = {
-    {"roles.cuh", IsAny<kir::Roles>},
+    {"roles.cuh",
+     [](const kir::StmtOp& op) {
+       const kir::BarSync* sync = std::get_if<kir::BarSync>(&op);
+       return IsAny<kir::Roles, kir::TmaLoad>(op) || (sync != nullptr && sync->number > 0);
+     }},
+    {"barrier.cuh", IsAny<kir::MbarArrive, kir::MbarWait>},
+    {"cluster.cuh", IsAny<kir::ClusterSync, kir::PartStore, kir::PartAdd>},
     {"tma.cuh", IsAny<kir::TmaLoad, kir::TmaStore, kir::StoreWait>},
+    {"multicast.cuh",
+     [](const kir::StmtOp& op) {
+       const kir::TmaLoad* load = std::get_if<kir::TmaLoad>(&op);
+       return load != nullptr && load->multicast != 0;
+     }},
     {"wgmma.cuh", IsAny<kir::Wgmma, kir::WgmmaWait>},
     {"staging.cuh",
      [](const kir::StmtOp& op) {
@@ -107,38 +119,125 @@ void EmitHeader(EmitContext& c) {
 
 }  // namespace
 
-// Block variables from the flattened block number, the first grid dimension fastest.
-void EmitBlockVars(EmitContext& c, const std::string& block) {
+std::string ClusterDigit(const EmitContext& c, kir::ClusterAxes axes) {
   const kir::Kernel& k = c.kernel;
+  size_t axis = 0;
+  while ((axes >> axis & 1) == 0) ++axis;
+  const kir::ClusterAxes below = (kir::ClusterAxes{1} << axis) - 1;
+  const int weight = kir::ClusterExtent(k, below), extent = k.cluster[axis];
+  const CText rank = CDivided({c.vars[k.cluster_rank].name}, weight);
+  return (weight * extent == kir::ClusterSize(k) ? rank : CModulo(rank, extent)).In(CText::kUnary);
+}
+
+std::string ClusterIndex(const EmitContext& c, kir::ClusterAxes axes) {
+  std::vector<CText> terms;
+  int64_t weight = 1;
+  for (size_t d = 0; d < c.kernel.cluster.size(); ++d) {
+    if ((axes >> d & 1) == 0 || c.kernel.cluster[d] == 1) continue;
+    terms.push_back(CScaled({ClusterDigit(c, kir::ClusterAxes{1} << d)}, weight));
+    weight *= c.kernel.cluster[d];
+  }
+  return CSum(terms).In(CText::kUnary);
+}
+
+CText ClusterMask(const EmitContext& c, kir::ClusterAxes axes) {
+  std::vector<CText> first;  // terms of the lowest rank
+  uint32_t ranks = 0;        // from there
+  for (int rank = 0; rank < kir::ClusterSize(c.kernel); ++rank) {
+    int rest = rank;
+    bool in_set = true;
+    for (size_t d = 0; d < c.kernel.cluster.size(); ++d) {
+      in_set = in_set && ((axes >> d & 1) != 0 || rest % c.kernel.cluster[d] == 0);
+      rest /= c.kernel.cluster[d];
+    }
+    if (in_set) ranks |= uint32_t{1} << rank;
+  }
+  int64_t weight = 1;
+  for (size_t d = 0; d < c.kernel.cluster.size(); ++d) {
+    if ((axes >> d & 1) == 0 && c.kernel.cluster[d] > 1) first.push_back(CScaled({ClusterDigit(c, kir::ClusterAxes{1} << d)}, weight));
+    weight *= c.kernel.cluster[d];
+  }
+  return first.empty() ? CNumber(ranks) : CBinary(CNumber(ranks), "<<", CText::kShift, CSum(first));
+}
+
+std::string ClusterNumber(const EmitContext& c, const std::string& block) {
+  const int size = kir::ClusterSize(c.kernel);
+  return size == 1 ? block : CDivided({block}, size).In(CText::kUnary);
+}
+
+// Extents of the grid in clusters (in blocks without them), one a dimension.
+std::vector<std::string> ClusterGrid(EmitContext& c) {
+  std::vector<std::string> extents;
+  for (size_t d = 0; d < c.kernel.grid.size(); ++d) {
+    const std::string blocks = Cat("(u32)", EmitInt(c, c.kernel.grid[d]).In(CText::kUnary));
+    const int across = c.kernel.cluster.empty() ? 1 : c.kernel.cluster[d];
+    extents.push_back(across == 1 ? blocks : Cat("(", CDivided({Cat("(", blocks, " + ", across - 1, ")")}, across).text, ")"));
+  }
+  return extents;
+}
+
+// Of blocks: their place in the cluster, whose coordinates `names` are, and whether the grid has them.
+void EmitPlaceInCluster(EmitContext& c, const std::vector<std::string>& names) {
+  const kir::Kernel& k = c.kernel;
+  std::vector<std::string> inside;
+  for (size_t d = 0; d < names.size(); ++d) {
+    VarText& var = c.vars[k.block_vars[d]];
+    if (k.cluster[d] == 1) continue;
+    const std::string at = c.names.Fresh(Cat(k.vars[k.block_vars[d]].name, "_at")), extent = EmitInt(c, k.grid[d]).In(CText::kUnary);
+    var.name = c.names.Fresh(k.vars[k.block_vars[d]].name);
+    c.out.Line(Cat("const int ", at, " = ", names[d], " * ", k.cluster[d], " + ", ClusterDigit(c, kir::ClusterAxes{1} << d), ", ",
+                   var.name, " = min(", at, ", (int)", extent, " - 1);"));
+    inside.push_back(Cat(at, " < (int)", extent));
+  }
+  VarText& has_block = c.vars[k.has_block];
+  has_block.name = c.names.Fresh(k.vars[k.has_block].name);
+  c.ranges.Bind(k.has_block, {0, 1, 1});
+  c.out.Optional(has_block.name, Cat("const int ", has_block.name, " = ", inside.empty() ? "1" : absl::StrJoin(inside, " && "), ";"));
+}
+
+// Names of the coordinates of a block or cluster in the grid.
+std::vector<std::string> EmitGridCoordinates(EmitContext& c, const std::string& block) {
+  const kir::Kernel& k = c.kernel;
+  const std::vector<std::string> extents = ClusterGrid(c);
   std::vector<std::string> names;
   for (size_t d = 0; d < k.block_vars.size(); ++d) {
     VarText& var = c.vars[k.block_vars[d]];
-    names.push_back(c.names.Fresh(k.vars[k.block_vars[d]].name));
+    const bool in_clusters = !k.cluster.empty() && k.cluster[d] > 1;
+    names.push_back(c.names.Fresh(Cat(k.vars[k.block_vars[d]].name, in_clusters ? "_cluster" : "")));
     var.name = names.back();
     const int64_t last = std::min<int64_t>(c.ranges.Of(k.grid[d]).hi, INT32_MAX) - 1;
     c.ranges.Bind(k.block_vars[d], {0, std::max<int64_t>(last, 0), 1}, k.grid[d]);
   }
-  if (names.size() == 1) return c.out.Optional(names[0], Cat("const int ", names[0], " = ", block, ";"));
-  const auto extent = [&c, &k](size_t d) { return Cat("(u32)", EmitInt(c, k.grid[d]).In(CText::kUnary)); };
+  if (names.size() == 1) {
+    c.out.Optional(names[0], Cat("const int ", names[0], " = ", block, ";"));
+    return names;
+  }
   std::string rest = block;
   if (k.raster_panel > 0) {
     const std::string plane = c.names.Fresh("plane");
-    c.out.Line(Cat("const u32 ", plane, " = ", extent(0), " * ", extent(1), ";"));
+    c.out.Line(Cat("const u32 ", plane, " = ", extents[0], " * ", extents[1], ";"));
     c.out.Line(Cat("int ", names[0], ", ", names[1], ";"));
     const size_t across = k.raster_column ? 1 : 0, along = 1 - across;
-    c.out.Line(Cat("raster(", block, " % ", plane, ", ", extent(across), ", ", extent(along), ", ", k.raster_panel, ", ",
+    c.out.Line(Cat("raster(", block, " % ", plane, ", ", extents[across], ", ", extents[along], ", ", k.raster_panel, ", ",
                    names[across], ", ", names[along], ");"));
     if (names.size() == 3) c.out.Optional(names[2], Cat("const int ", names[2], " = ", block, " / ", plane, ";"));
-    return;
+    return names;
   }
   for (size_t d = 0; d < names.size(); ++d) {
     const bool last = d + 1 == names.size();
-    c.out.Optional(names[d], Cat("const int ", names[d], " = ", rest, last ? "" : Cat(" % ", extent(d)), ";"));
+    c.out.Optional(names[d], Cat("const int ", names[d], " = ", rest, last ? "" : Cat(" % ", extents[d]), ";"));
     if (last) break;
     const std::string next = c.names.Fresh("block");
-    c.out.Optional(next, Cat("const u32 ", next, " = ", rest, " / ", extent(d), ";"));
+    c.out.Optional(next, Cat("const u32 ", next, " = ", rest, " / ", extents[d], ";"));
     rest = next;
   }
+  return names;
+}
+
+// Block variables from the flattened number of the block, or cluster, the first grid dimension fastest.
+void EmitBlockVars(EmitContext& c, const std::string& block) {
+  const std::vector<std::string> names = EmitGridCoordinates(c, block);
+  if (!c.kernel.cluster.empty()) EmitPlaceInCluster(c, names);
 }
 
 EmitContext::EmitContext(const kir::Kernel& kernel, const Target& target)
@@ -148,7 +247,7 @@ EmitContext::EmitContext(const kir::Kernel& kernel, const Target& target)
       ranges(kernel),
       vars(kernel.vars.size()),
       accumulators(WgmmaAccumulators(kernel)) {
-  for (std::string_view own : {"lane", "warp", "block_warp", "leader", "smem", "smem_base"}) names.Fresh(own);
+  for (std::string_view own : {"lane", "warp", "block_warp", "leader", "smem", "smem_base", "cluster_barrier", "sync_phase"}) names.Fresh(own);
   for (const std::string& function : WgmmaNames(kernel)) names.Fresh(function);
   for (const kir::Buffer& buffer : kernel.buffers) buffers.push_back(names.Fresh(buffer.name));
   for (const kir::TensorMap& map : kernel.tensor_maps) maps.push_back(names.Fresh(Cat(kernel.buffers[map.buffer].name, "_map")));
@@ -194,8 +293,15 @@ absl::StatusOr<std::string> EmitKernel(const kir::Kernel& kernel, const Target& 
   } else {
     c.out.Optional("warp", "const int warp = threadIdx.x >> 5;");
   }
+  EmitPolicies(c);
+  if (!kernel.cluster.empty()) {
+    VarText& rank = c.vars[kernel.cluster_rank];
+    rank.name = c.names.Fresh(kernel.vars[kernel.cluster_rank].name);
+    c.ranges.Bind(kernel.cluster_rank, {0, kir::ClusterSize(kernel) - 1, 1});
+    c.out.Optional(rank.name, Cat("const int ", rank.name, " = rank_in_cluster();"));
+  }
   EmitRingSetup(c);
-  if (!kir::IsPersistent(kernel)) EmitBlockVars(c, "blockIdx.x");
+  if (!kir::IsPersistent(kernel)) EmitBlockVars(c, ClusterNumber(c, "blockIdx.x"));
   EmitBlock(c, kernel.body);
   c.Close();
   if (!c.status.ok()) return c.status;

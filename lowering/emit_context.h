@@ -30,6 +30,7 @@ struct VarText {
 // A ring as the emitted code spells it: addresses of its first barriers, and the position of the role.
 struct RingText {
   std::string full, empty, slot, phase;
+  std::string peers;  // condition of lanes whose numbers are ranks of blocks that share its slots; empty: none
 };
 
 // The role that is being emitted; outside roles, the whole block.
@@ -53,6 +54,7 @@ struct EmitContext {
   std::vector<std::string> buffers, dims, scalars;
   std::vector<VarText> vars;
   std::vector<std::string> maps;
+  std::vector<std::string> policies;  // per buffer: its priority in the L2 cache; empty: none is given
   std::vector<RingText> rings;
   RoleText role;
   std::vector<bool> accumulators;  // per buffer: of a wgmma
@@ -61,6 +63,8 @@ struct EmitContext {
   std::string replica_zero;  // in an Elementwise: condition for memory writes; empty: always true
   // Elementwise, in its loop over a pair: stores to these register buffers go to the given place and are packed after it.
   absl::flat_hash_map<BufferId, std::string> deferred;
+  std::string lanes_here = "0xffffffffu";  // Elementwise: the lanes of this warp that have a point
+  std::vector<std::string> barriers;       // per declared barrier: address of its first element
   std::string last_location;  // of the last comment
   absl::Status status;        // the first error
 
@@ -113,6 +117,13 @@ void Emit(EmitContext& c, const kir::ForTiles& loop);      // emit_roles.cc
 void Emit(EmitContext& c, const kir::BarSync&);            // emit_roles.cc
 void Emit(EmitContext& c, const kir::OrderWait&);          // emit_roles.cc
 void Emit(EmitContext& c, const kir::OrderPass&);          // emit_roles.cc
+void Emit(EmitContext& c, const kir::Shuffle& s);          // emit_threads.cc
+void Emit(EmitContext& c, const kir::MbarArrive& s);       // emit_threads.cc
+void Emit(EmitContext& c, const kir::MbarWait& s);         // emit_threads.cc
+void Emit(EmitContext& c, const kir::MbarExpect& s);       // emit_threads.cc
+void Emit(EmitContext& c, const kir::ClusterSync&);        // emit_roles.cc
+void Emit(EmitContext& c, const kir::PartStore& s);        // emit_roles.cc
+void Emit(EmitContext& c, const kir::PartAdd& s);          // emit_roles.cc
 void Emit(EmitContext& c, const kir::Acquire& s);          // emit_ring.cc
 void Emit(EmitContext& c, const kir::ExpectTx& s);         // emit_ring.cc
 void Emit(EmitContext& c, const kir::Release& s);          // emit_ring.cc
@@ -124,8 +135,18 @@ void Emit(EmitContext& c, const kir::StoreWait& s);        // emit_ring.cc
 void EmitRingSetup(EmitContext& c);  // emit_ring.cc
 // Names and zeroed positions of all rings, in the scope of a role.
 void EmitRingPositions(EmitContext& c);  // emit_ring.cc
-// Binds block_vars from the number of the block, a C expression.
+// Priorities in the L2 cache, as constants of the kernel.
+void EmitPolicies(EmitContext& c);  // emit_place.cc
+// Binds block_vars from the number of the block, or of the cluster where there are any, a C expression.
 void EmitBlockVars(EmitContext& c, const std::string& block);  // emit.cc
+// Of clusters (emit.cc), all but the last of blocks where there are none: the number of the cluster that a block, or of clusters that blocks belong to; extents of
+// the grid in clusters; the place of this block along an axis.
+std::string ClusterNumber(const EmitContext& c, const std::string& block);
+std::vector<std::string> ClusterGrid(EmitContext& c);
+std::string ClusterDigit(const EmitContext& c, kir::ClusterAxes axis);
+// Of the blocks that differ from this one along `axes` only: which of them it is, and the bits of their ranks.
+std::string ClusterIndex(const EmitContext& c, kir::ClusterAxes axes);
+CText ClusterMask(const EmitContext& c, kir::ClusterAxes axes);
 // True for what one thread does for its role: TMA and the counting of its bytes.
 bool IsOneThreads(const kir::StmtOp& op);  // emit_ring.cc
 

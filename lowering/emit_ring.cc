@@ -17,15 +17,42 @@ std::string TileAddress(const kir::Buffer& tile, const CText& version, const CTe
   return CSum({{"smem_base"}, CNumber(tile.offset), CScaled(version, version_bytes), offset}).text;
 }
 
-// The rows of a tile that each warpgroup moves by itself, and the tensor dim they run along; 0 rows: one thread moves all.
-struct Share { int64_t rows = 0; size_t dim = 0; };
+// The part of a tile that a warpgroup, or a block of a cluster, moves: panels, or rows along a tensor dim. One part: all of it.
+struct Share {
+  int64_t parts = 1;
+  std::string index;  // which of them
+  bool by_panel = false;
+  int64_t rows = 0;
+  size_t dim = 0;
+};
 
-Share ShareOf(const EmitContext& c, kir::MapId map) {
+Share RowsOf(const EmitContext& c, kir::MapId map) {
   Share share;
-  if (c.role.role == nullptr || !c.role.role->stores_by_warpgroup || c.role.role->warps <= 4) return share;
   const std::vector<int64_t>& box = c.kernel.tensor_maps[map].box;
   while (share.dim + 1 < box.size() && box[share.dim] == 1) ++share.dim;
   share.rows = box[share.dim];
+  return share;
+}
+
+// Of a store, one part a warpgroup.
+Share ShareOf(const EmitContext& c, const kir::TmaStore& s) {
+  if (c.role.role == nullptr || !c.role.role->stores_by_warpgroup || c.role.role->warps <= kWarpgroupWarps) return {};
+  Share share = RowsOf(c, s.map);
+  share.parts = c.role.role->warps / kWarpgroupWarps;
+  share.index = "(warp >> 2)";
+  return share;
+}
+
+// Of a load, one part for each block that gets it.
+Share ShareOf(const EmitContext& c, const kir::TmaLoad& s) {
+  if (s.multicast == 0) return {};
+  Share share = RowsOf(c, s.map);
+  int64_t rows = 1;
+  const std::vector<int64_t>& box = c.kernel.tensor_maps[s.map].box;
+  for (size_t d = 0; d + 1 < box.size(); ++d) rows *= box[d];
+  share.parts = kir::ClusterExtent(c.kernel, s.multicast);
+  share.index = ClusterIndex(c, s.multicast);
+  share.by_panel = rows == c.buffer(s.dst).shared.rows();
   return share;
 }
 
@@ -34,44 +61,65 @@ template <typename Call>
 void ForPanels(EmitContext& c, const kir::Buffer& tile, const CText& version, const std::vector<Expr>& coords, const Share& share,
                Call call) {
   const SharedLayout& shared = tile.shared;
-  const int64_t panels = shared.extents.back() * shared.element_bytes / shared.panel, width = shared.panel / shared.element_bytes;
+  const bool by_rows = share.parts > 1 && !share.by_panel;
+  int64_t panels = shared.extents.back() * shared.element_bytes / shared.panel, width = shared.panel / shared.element_bytes;
+  if (share.by_panel) panels /= share.parts;
   CText panel{"0"};
   if (panels > 1) {
     panel = {c.names.Fresh("p")};
     c.OpenUnrolled(panel.text, 0, panels);
   }
+  if (share.by_panel) panel = CSum({panel, CScaled({share.index}, panels)});
   std::vector<std::string> at;  // the innermost first
   for (size_t d = coords.size(); d-- > 0;) {
     const CText coordinate = EmitInt(c, coords[d]);
     CText sum = coordinate;
     if (d + 1 == coords.size()) sum = CSum({coordinate, CScaled(panel, width)});
-    if (share.rows > 0 && d == share.dim) sum = CSum({coordinate, CScaled({"(warp >> 2)"}, share.rows)});
+    if (by_rows && d == share.dim) sum = CSum({coordinate, CScaled({share.index}, share.rows)});
     at.push_back(sum.text);
   }
   CText offset = CScaled(panel, shared.rows() * shared.pitch);
-  if (share.rows > 0) offset = CSum({offset, CScaled({"(warp >> 2)"}, share.rows * shared.pitch)});
+  if (by_rows) offset = CSum({offset, CScaled({share.index}, shared.rows() / share.parts * shared.pitch)});
   c.out.Line(call(TileAddress(tile, version, offset), absl::StrJoin(at, ", ")));
   if (panels > 1) c.Close();
+}
+
+// Condition of the lanes whose numbers are ranks of blocks that a slot of the ring is released to.
+std::string EmitPeers(EmitContext& c, const kir::Ring& ring) {
+  const int size = kir::ClusterSize(c.kernel);
+  if (static_cast<int>(PeersOf(c.kernel, ring, 0).size()) == size) return Cat("lane < ", size);
+  CText mask;
+  for (kir::ClusterAxes axes : ring.multicasts) mask = mask.text.empty() ? ClusterMask(c, axes) : CBinary(mask, "|", CText::kBitOr, ClusterMask(c, axes));
+  const std::string name = c.names.Fresh(Cat(ring.name, "_peers"));
+  c.out.Line(Cat("const u32 ", name, " = ", mask.text, ";"));
+  return Cat(name, " >> lane & 1");
 }
 
 }  // namespace
 
 bool IsOneThreads(const kir::StmtOp& op) {
-  return std::holds_alternative<kir::ExpectTx>(op) || std::holds_alternative<kir::TmaLoad>(op) ||
+  return std::holds_alternative<kir::ExpectTx>(op) || std::holds_alternative<kir::MbarExpect>(op) || std::holds_alternative<kir::TmaLoad>(op) ||
          std::holds_alternative<kir::TmaStore>(op) || std::holds_alternative<kir::StoreCommit>(op) ||
          std::holds_alternative<kir::StoreWait>(op);
 }
 
 void EmitRingSetup(EmitContext& c) {
-  if (c.kernel.rings.empty() && c.maps.empty()) return;
+  if (c.kernel.rings.empty() && c.maps.empty() && c.kernel.cluster_barrier < 0 && c.kernel.barriers.empty()) return;
+  for (const kir::Barrier& barrier : c.kernel.barriers) {
+    c.barriers.push_back(c.names.Fresh(barrier.name));
+    c.out.Line(Cat("const u32 ", c.barriers.back(), " = smem_base + ", barrier.offset, ";"));
+  }
   for (const kir::Ring& ring : c.kernel.rings) {
     RingText text;
     text.full = c.names.Fresh(Cat(ring.name, "_full"));
     text.empty = c.names.Fresh(Cat(ring.name, "_empty"));
     c.out.Line(Cat("const u32 ", text.full, " = smem_base + ", ring.offset, ", ", text.empty, " = ", text.full, " + ",
                    ring.slots * kBarrierBytes, ";"));
+    if (!ring.multicasts.empty()) text.peers = EmitPeers(c, ring);
     c.rings.push_back(text);
   }
+  const bool syncs_in_roles = c.kernel.cluster_barrier >= 0;
+  if (syncs_in_roles) c.out.Line(Cat("const u32 cluster_barrier = smem_base + ", c.kernel.cluster_barrier, ";"));
   c.Open("if (threadIdx.x == 0) {");
   for (const std::string& map : c.maps) c.out.Line(Cat("prefetch(", map, ");"));
   for (size_t r = 0; r < c.rings.size(); ++r) {
@@ -82,9 +130,18 @@ void EmitRingSetup(EmitContext& c) {
     c.out.Line(Cat("mbarrier_init(", BarrierAt(c.rings[r].empty, i), ", ", ring.consumers, ");"));
     c.Close();
   }
-  if (!c.rings.empty()) c.out.Line("mbarrier_init_fence();");
+  if (syncs_in_roles) c.out.Line(Cat("mbarrier_init(cluster_barrier, ", kir::ClusterExtent(c.kernel, kir::SplitAxis(c.kernel)), ");"));
+  for (size_t b = 0; b < c.barriers.size(); ++b) {
+    const std::string i = c.names.Fresh("i");
+    c.OpenUnrolled(i, 0, c.kernel.barriers[b].size);
+    c.out.Line(Cat("declared_init(", BarrierAt(c.barriers[b], i), ", ", c.kernel.barriers[b].arrivals, ");"));
+    c.Close();
+  }
+  const bool has_barriers = !c.rings.empty() || syncs_in_roles || !c.barriers.empty();
+  const bool by_tma = !c.rings.empty() || syncs_in_roles || !c.maps.empty();
+  if (has_barriers && by_tma) c.out.Line("mbarrier_init_fence();");
   c.Close();
-  if (!c.rings.empty()) c.out.Line("__syncthreads();");
+  if (has_barriers) c.out.Line(c.kernel.cluster.empty() ? "__syncthreads();" : "cluster_start();");
 }
 
 void EmitRingPositions(EmitContext& c) {
@@ -117,7 +174,9 @@ void Emit(EmitContext& c, const kir::Release& s) {
   const std::string slot =
       s.behind == 0 ? ring.slot : Cat("behind<", c.kernel.rings[s.ring].slots, ">(", ring.slot, ", ", s.behind, ")");
   c.out.Line("__syncwarp();");
-  c.out.Line(Cat("if (lane == 0) mbarrier_arrive(", BarrierAt(ring.empty, slot), ");"));
+  if (ring.peers.empty()) return c.out.Line(Cat("if (lane == 0) mbarrier_arrive(", BarrierAt(ring.empty, slot), ");"));
+  // A lane for each block that fills a part of the slot.
+  c.out.Line(Cat("if (", ring.peers, ") mbarrier_arrive_peer(peer_address(", BarrierAt(ring.empty, slot), ", lane));"));
 }
 
 void Emit(EmitContext& c, const kir::Advance& s) {
@@ -137,13 +196,20 @@ void Emit(EmitContext& c, const kir::Advance& s) {
 
 void Emit(EmitContext& c, const kir::TmaLoad& s) {
   const RingText& ring = c.rings[s.ring];
-  ForPanels(c, c.buffer(s.dst), {ring.slot}, s.coords, {}, [&](const std::string& address, const std::string& at) {
-    return Cat("tma_load(", address, ", ", c.maps[s.map], ", ", BarrierAt(ring.full, ring.slot), ", ", at, ");");
+  const std::string& policy = c.policies[c.kernel.tensor_maps[s.map].buffer];
+  const std::string function = policy.empty() ? "tma_load(" : "tma_load_hinted(", hint = policy.empty() ? "" : Cat(policy, ", ");
+  const Share share = ShareOf(c, s);
+  ForPanels(c, c.buffer(s.dst), {ring.slot}, s.coords, share, [&](const std::string& address, const std::string& at) {
+    if (share.parts > 1) {
+      return Cat("tma_multicast(", address, ", ", c.maps[s.map], ", ", BarrierAt(ring.full, ring.slot), ", ", ClusterMask(c, s.multicast).text, ", ",
+                 policy.empty() ? "kEvictNormal" : policy, ", ", at, ");");
+    }
+    return Cat(function, address, ", ", c.maps[s.map], ", ", BarrierAt(ring.full, ring.slot), ", ", hint, at, ");");
   });
 }
 
 void Emit(EmitContext& c, const kir::TmaStore& s) {
-  ForPanels(c, c.buffer(s.src), EmitInt(c, s.version), s.coords, ShareOf(c, s.map), [&](const std::string& address, const std::string& at) {
+  ForPanels(c, c.buffer(s.src), EmitInt(c, s.version), s.coords, ShareOf(c, s), [&](const std::string& address, const std::string& at) {
     return Cat(s.op == kir::StoreOp::kAdd ? "tma_add(" : "tma_store(", c.maps[s.map], ", ", address, ", ", at, ");");
   });
 }

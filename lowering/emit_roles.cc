@@ -9,6 +9,7 @@
 namespace tilert {
 namespace {
 
+constexpr int kNamedBarriers = 16;   // of the hardware; roles take them from below, numbered ones from above
 constexpr int kMaxRegisters = 248;  // of a thread, in steps of eight
 
 // What ptxas gives each thread of a kernel that moves registers between its warps.
@@ -74,6 +75,7 @@ void EmitRole(EmitContext& c, const kir::Role& role, int first_warp, int* barrie
     c.out.Optional("leader", Cat("const bool leader = ", first, ";"));
   }
   EmitRingPositions(c);
+  c.out.Optional("sync_phase", "u32 sync_phase = 0;");
   // The first instance has the order token: the other one gives it.
   if (HasOrder(role.body))
     c.out.Line(Cat("if (", c.role.instance, " == 1) barrier_arrive<", 2 * role.warps * kLanes, ">(", c.role.order, ");"));
@@ -112,16 +114,16 @@ void Emit(EmitContext& c, const kir::Roles& roles) {
 }
 
 void Emit(EmitContext& c, const kir::ForTiles& loop) {
-  std::vector<std::string> extents;
-  for (Expr e : c.kernel.grid) extents.push_back(Cat("(u32)", EmitInt(c, e).In(CText::kUnary)));
+  const std::vector<std::string> extents = ClusterGrid(c);
   c.Open("{");
   const std::string tiles = c.names.Fresh("tiles"), tile = c.names.Fresh("tile");
   c.out.Line(Cat("const u32 ", tiles, " = ", absl::StrJoin(extents, " * "), ";"));
   const int instances = c.role.role == nullptr ? 1 : c.role.role->instances;
-  const std::string first = instances == 1 ? "blockIdx.x" : Cat("blockIdx.x + ", c.role.instance, " * gridDim.x");
+  const std::string number = ClusterNumber(c, "blockIdx.x"), count = ClusterNumber(c, "gridDim.x");
+  const std::string first = instances == 1 ? number : Cat(number, " + ", c.role.instance, " * ", count);
   c.out.Line("#pragma unroll 1");
   c.Open(Cat("for (u32 ", tile, " = ", first, "; ", tile, " < ", tiles, "; ", tile,
-             " += ", instances == 1 ? "" : Cat(instances, " * "), "gridDim.x) {"));
+             " += ", instances == 1 ? "" : Cat(instances, " * "), count, ") {"));
   EmitBlockVars(c, tile);
   EmitBlock(c, loop.body);
   c.Close();
@@ -129,10 +131,38 @@ void Emit(EmitContext& c, const kir::ForTiles& loop) {
 }
 
 void Emit(EmitContext& c, const kir::BarSync& s) {
+  if (s.number > 0) return c.out.Line(Cat("barrier_sync<", s.warps * kLanes, ">(", kNamedBarriers - s.number, ");"));
   if (c.role.role == nullptr) return c.out.Line("__syncthreads();");
   if (s.by_warpgroup) return c.out.Line(Cat("barrier_sync<", kWarpgroupWarps * kLanes, ">(", c.role.by_warpgroup, " + (warp >> 2));"));
   const int warps = c.role.role->warps;
   c.out.Line(warps == 1 ? "__syncwarp();" : Cat("barrier_sync<", warps * kLanes, ">(", OfInstance(c, c.role.barrier), ");"));
+}
+
+// Within a role through a mbarrier of each block: the hardware's barrier is one of all threads.
+void Emit(EmitContext& c, const kir::ClusterSync&) {
+  if (c.role.role == nullptr) return c.out.Line("cluster_sync();");
+  Emit(c, kir::BarSync{});
+  const int sharers = kir::ClusterExtent(c.kernel, kir::SplitAxis(c.kernel)), blocks = kir::ClusterSize(c.kernel) / sharers;
+  const CText rank{c.vars[c.kernel.cluster_rank].name};
+  const std::string first = blocks == 1 ? "" : Cat(CModulo(rank, blocks).In(CText::kSum), " + ");
+  c.out.Line(Cat("if (", c.role.role->warps > 1 ? "warp == 0 && " : "", "lane < ", sharers, ") mbarrier_release_peer(peer_address(cluster_barrier, ",
+                 first, CScaled({"lane"}, blocks).text, "));"));
+  c.out.Line("mbarrier_acquire(cluster_barrier, sync_phase);");
+  c.out.Line("sync_phase ^= 1;");
+}
+
+// Address of this thread's place in a part, in this block.
+std::string PlaceInPart(const EmitContext& c, BufferId part) {
+  return CSum({{"smem_base"}, CScaled({"(warp * 32 + lane)"}, 16), CNumber(c.buffer(part).offset)}).text;
+}
+
+void Emit(EmitContext& c, const kir::PartStore& s) {
+  c.out.Line(Cat("part_store<", c.buffer(s.part).shared.extents[1], ">(", PlaceInPart(c, s.part), ", ", c.buffers[s.src], ");"));
+}
+
+void Emit(EmitContext& c, const kir::PartAdd& s) {
+  c.out.Line(Cat("part_add<", c.buffer(s.part).shared.extents[1], ">(", c.buffers[s.acc], ", peer_address(", PlaceInPart(c, s.part), ", ",
+                 EmitInt(c, s.peer).text, "));"));
 }
 
 void Emit(EmitContext& c, const kir::OrderWait&) {

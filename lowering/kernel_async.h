@@ -24,7 +24,9 @@ struct WgmmaWait { int pending = 0; std::vector<Retired> retires; };
 
 // Asynchronous box copies, issued by one thread (of a role that is not one_thread: its first). A tile of several panels takes one copy a panel, `box` being a
 // panel wide; coords: the first element of the tile, one a tensor dim.
-struct TmaLoad { MapId map = 0; BufferId dst = kNoId; RingId ring = 0; std::vector<Expr> coords; };  // into the ring's current slot, counted by its full barrier
+// Into the ring's current slot, counted by its full barrier. `multicast`: the n CTAs that differ along these axes only copy the same box to the same place; each
+// loads an n-th of it, its panels or else its rows, in order of their ranks, for all of them, and `box` is that part (of one panel). coords: of the whole tile.
+struct TmaLoad { MapId map = 0; BufferId dst = kNoId; RingId ring = 0; std::vector<Expr> coords; ClusterAxes multicast = 0; BarrierId barrier = kNoId; Expr index, version; };
 enum class StoreOp : uint8_t { kStore, kAdd };
 struct TmaStore { MapId map = 0; BufferId src = kNoId; Expr version; std::vector<Expr> coords; StoreOp op = StoreOp::kStore; };
 struct StoreCommit {};
@@ -42,5 +44,14 @@ struct Advance { RingId ring = 0; Expr count; };
 // The order token of a role with two instances: instance 0 has it first; OrderWait blocks until this instance has it, OrderPass gives it to the other.
 struct OrderWait {};
 struct OrderPass {};
+// A barrier across CTAs; what threads wrote before it, to shared memory of any CTA too, the others see after it (PTX ISA "barrier.cluster"). Outside Roles: of all
+// warps of all CTAs of the cluster. In a role: of its warps in the CTAs that work on the same block (they differ along the last axis of the cluster only).
+struct ClusterSync {};
+
+// Declared barriers (kir::Barrier). Arrive: once for each thread of the role (or block). Wait: until the phase of that parity is complete, which makes what its
+// arrivals and copies brought visible. Expect: one thread announces bytes that TmaLoads will bring; it is no arrival.
+struct MbarArrive { BarrierId barrier = 0; Expr index; };
+struct MbarWait { BarrierId barrier = 0; Expr index, parity; };
+struct MbarExpect { BarrierId barrier = 0; Expr index; int64_t bytes = 0; };
 
 }  // namespace tilert::kir

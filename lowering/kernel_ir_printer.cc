@@ -21,6 +21,7 @@ class Printer {
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) Line(Table(static_cast<BufferId>(i)));
     for (const TensorMap& map : kernel_.tensor_maps) Line(Table(map));
     for (const Ring& ring : kernel_.rings) Line(Table(ring));
+    for (const Barrier& b : kernel_.barriers) Line(Cat("barriers ", b.name, ": ", b.size, ", ", b.arrivals, " arrivals", b.offset >= 0 ? Cat(", at ", b.offset) : ""));
     Nested(kernel_.body);
     return std::move(text_);
   }
@@ -46,6 +47,12 @@ class Printer {
              kernel_.warps == 1 ? " warp, " : " warps, ", kernel_.shared_bytes, " bytes shared",
              kernel_.min_blocks_per_sm > 1 ? Cat(", ", kernel_.min_blocks_per_sm, " blocks per SM") : "",
              kernel_.index32 ? ", 32-bit indices" : "", kernel_.fast_math ? ", fast math" : ""));
+    if (!kernel_.cluster.empty()) {
+      std::string extents;
+      for (int extent : kernel_.cluster) extents += (extents.empty() ? "" : " x ") + std::to_string(extent);
+      Line(Cat("clusters of ", extents, " blocks, rank ", names_.var(kernel_.cluster_rank),
+               kernel_.cluster_barrier >= 0 ? Cat(", barrier at ", kernel_.cluster_barrier) : ""));
+    }
     if (kernel_.raster_panel > 0)
       Line(Cat("raster panels of ", kernel_.raster_panel, kernel_.raster_column ? " columns" : " rows"));
   }
@@ -56,7 +63,8 @@ class Printer {
     switch (buffer.space) {
       case Space::kGlobal:
         return Cat("global ", head, List(buffer.shape), " strides ", List(buffer.strides), " align ", buffer.alignment,
-                   buffer.written ? " written" : "");
+                   buffer.written ? " written" : "", buffer.evict_first ? Cat(", evicted first if ", E(buffer.evict_first)) : "",
+                   buffer.evict_last ? Cat(", evicted last if ", E(buffer.evict_last)) : "");
       case Space::kShared:
         return Cat(ToString(buffer.shared).replace(0, 6, "shared " + head.substr(0, head.size() - 1)), ", ", buffer.versions,
                    buffer.versions == 1 ? " version" : " versions",
@@ -78,7 +86,19 @@ class Printer {
     return Cat("ring ", ring.name, ": ", ring.slots, ring.slots == 1 ? " slot of " : " slots of ", tiles, ", released by ",
                ring.consumers, ring.consumers == 1 ? " warp" : " warps",
                ring.slot < kernel_.vars.size() ? ", slot " + names_.var(ring.slot) : "",
-               ring.offset >= 0 ? Cat(", barriers at ", ring.offset) : ", not placed");
+               ring.offset >= 0 ? Cat(", barriers at ", ring.offset) : ", not placed", Axes(ring.multicasts, "shared"));
+  }
+  // Axes of the cluster along which CTAs share something.
+  static std::string Axes(const std::vector<ClusterAxes>& sets, const char* what) {
+    std::string text;
+    for (ClusterAxes axes : sets) {
+      std::string set;
+      for (int d = 0; axes >> d != 0; ++d) {
+        if (axes >> d & 1) set += (set.empty() ? "" : "+") + std::to_string(d);
+      }
+      text += Cat(text.empty() ? Cat(", ", what, " along axes ") : ", ", set);
+    }
+    return text;
   }
   // Names of what may be missing: the verifier prints kernels that are wrong.
   std::string BufferName(BufferId id) const { return id < kernel_.buffers.size() ? names_.buffer(id) : Cat("buffer ", id); }
@@ -101,7 +121,7 @@ class Printer {
     Nested(op.body);
   }
   void Print(const If& op) {
-    Line(Cat("if ", E(op.cond), ":"));
+    Line(Cat("if ", E(op.cond), op.by_warp ? " (by warp):" : ":"));
     Nested(op.then_body);
     if (op.else_body.empty()) return;
     Line("else:");
@@ -158,7 +178,16 @@ class Printer {
              names_.buffer(op.src), " over axis ", op.axis, op.keep_warps ? ", a part each warp" : ""));
   }
   void Print(const Mma& op) { Line(Cat("mma ", names_.buffer(op.acc), " += ", names_.buffer(op.a), " * ", names_.buffer(op.b))); }
-  void Print(const BarSync& op) { Line(op.by_warpgroup ? "barrier of each warpgroup" : "barrier"); }
+  void Print(const BarSync& op) {
+    Line(op.number > 0 ? Cat("barrier ", op.number, " of ", op.warps, " warps") : op.by_warpgroup ? "barrier of each warpgroup" : "barrier");
+  }
+  void Print(const Shuffle& op) { Line(Cat(names_.var(op.var), " = ", E(op.value), " of lane ", E(op.lane))); }
+  std::string BarrierName(BarrierId id, Expr index) const {
+    return Cat(id < kernel_.barriers.size() ? kernel_.barriers[id].name : Cat("barrier ", id), "[", E(index), "]");
+  }
+  void Print(const MbarArrive& op) { Line(Cat("arrive ", BarrierName(op.barrier, op.index))); }
+  void Print(const MbarWait& op) { Line(Cat("wait ", BarrierName(op.barrier, op.index), " parity ", E(op.parity))); }
+  void Print(const MbarExpect& op) { Line(Cat("expect ", BarrierName(op.barrier, op.index), ", ", op.bytes, " bytes")); }
 
   // ---- roles, rings, TMA, wgmma
   void Print(const Roles& op) {
@@ -192,7 +221,9 @@ class Printer {
     return (map < kernel_.tensor_maps.size() ? BufferName(kernel_.tensor_maps[map].buffer) : Cat("map ", map)) + List(coords);
   }
   void Print(const TmaLoad& op) {
-    Line(Cat("tma.load ", BufferName(op.dst), " of ", RingName(op.ring), " = ", BoxOf(op.map, op.coords)));
+    const std::string to = op.barrier == kNoId ? " of " + RingName(op.ring) : Cat(op.version ? Cat("[", E(op.version), "]") : "", " at ", BarrierName(op.barrier, op.index));
+    Line(Cat("tma.load ", BufferName(op.dst), to, " = ", BoxOf(op.map, op.coords),
+             op.multicast != 0 ? Axes({op.multicast}, "multicast") : ""));
   }
   void Print(const TmaStore& op) {
     Line(Cat("tma.store ", BoxOf(op.map, op.coords), op.op == StoreOp::kAdd ? " += " : " = ", BufferName(op.src), "[",
@@ -209,6 +240,9 @@ class Printer {
   void Print(const Advance& op) { Line(Cat("advance ", RingName(op.ring), " by ", E(op.count))); }
   void Print(const OrderWait&) { Line("order.wait"); }
   void Print(const OrderPass&) { Line("order.pass"); }
+  void Print(const ClusterSync&) { Line("cluster.sync"); }
+  void Print(const PartStore& op) { Line(Cat("part.store ", BufferName(op.part), " = ", BufferName(op.src))); }
+  void Print(const PartAdd& op) { Line(Cat("part.add ", BufferName(op.acc), " += ", BufferName(op.part), " of block ", E(op.peer))); }
 
   void Print(const kir::Print& op) { Line(Cat("print ", op.format, " ", List(op.args))); }
   void Print(const Assert& op) { Line(Cat("assert ", E(op.cond), ", \"", op.message, "\"")); }

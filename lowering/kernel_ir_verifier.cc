@@ -14,7 +14,8 @@ constexpr const char* kOpNames[] = {
     "elementwise", "store",        "atomic",     "copy",     "cp.async.commit", "cp.async.wait",    "lane_reduce",
     "mma",         "barrier",      "print",      "assert",   "roles",           "for_tiles",        "wgmma",
     "wgmma.fence", "wgmma.commit", "wgmma.wait", "tma.load", "tma.store",       "tma.store.commit", "tma.store.wait",
-    "proxy_fence", "acquire",      "expect_tx",  "release",  "advance",         "order.wait",       "order.pass"};
+    "proxy_fence", "acquire",      "expect_tx",  "release",  "advance",         "order.wait",       "order.pass",
+    "cluster.sync", "part.store", "part.add", "shuffle", "mbar.arrive", "mbar.wait", "mbar.expect"};
 static_assert(std::size(kOpNames) == std::variant_size_v<StmtOp>);
 
 bool IsCIdentifier(const std::string& text) {
@@ -30,7 +31,7 @@ template <typename Op>
 constexpr bool kPerPoint =
     std::is_same_v<Op, Store> || std::is_same_v<Op, Let> || std::is_same_v<Op, If> || std::is_same_v<Op, For> ||
     std::is_same_v<Op, While> || std::is_same_v<Op, Break> || std::is_same_v<Op, Continue> || std::is_same_v<Op, Atomic> ||
-    std::is_same_v<Op, Print> || std::is_same_v<Op, Assert>;
+    std::is_same_v<Op, Print> || std::is_same_v<Op, Assert> || std::is_same_v<Op, Shuffle>;
 
 // What a single thread can run.
 template <typename Op>
@@ -80,12 +81,18 @@ void KernelVerifier::Tables() {
                buffer.strides.size(), " strides");
       for (Expr e : buffer.shape) Integer(e, "extent of a tensor");
       for (Expr e : buffer.strides) Integer(e, "stride of a tensor");
+      for (Expr e : {buffer.evict_first, buffer.evict_last}) {
+        if (e) Value(e);
+      }
     }
   }
   for (const Ring& ring : kernel_.rings) Tables(ring);
   for (const TensorMap& map : kernel_.tensor_maps) Tables(map);
+  for (const Barrier& barrier : kernel_.barriers) Tables(barrier);
+  ClusterTables();
   if (IsPersistent(kernel_)) return;
   for (VarId var : kernel_.block_vars) Bind(var);
+  if (!kernel_.cluster.empty()) Bind(kernel_.has_block);
 }
 
 void KernelVerifier::SharedBuffer(const Buffer& buffer) {
@@ -97,6 +104,7 @@ void KernelVerifier::SharedBuffer(const Buffer& buffer) {
   Requires(
       !layout.swizzled || (layout.panel == layout.pitch && (layout.panel == 32 || layout.panel == 64 || layout.panel == 128)),
       "'", buffer.name, "' is swizzled with panels of ", layout.panel, " bytes");
+  Requires(!layout.folded || (layout.swizzled && layout.panel == 128), "'", buffer.name, "' is folded without panels of 128 bytes");
   Requires(buffer.versions >= 1, "'", buffer.name, "' has ", buffer.versions, " versions");
   if (buffer.offset < 0) return;  // not placed yet
   const int64_t size = layout.version_bytes() * buffer.versions;
@@ -150,7 +158,7 @@ void KernelVerifier::Statement(const Stmt& stmt, const std::string& path) {
           for (Expr e : op.args) Value(e);
         } else if constexpr (std::is_same_v<Op, Assert>) {
           Cond(op.cond);
-        } else if constexpr (!std::is_same_v<Op, CpAsyncCommit> && !std::is_same_v<Op, BarSync> &&
+        } else if constexpr (!std::is_same_v<Op, CpAsyncCommit> &&
                              !std::is_same_v<Op, StoreCommit> && !std::is_same_v<Op, ProxyFence>) {
           Check(op);
         }

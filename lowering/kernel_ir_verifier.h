@@ -74,6 +74,19 @@ class KernelVerifier {
   void Check(const StoreWait& op);
   void Check(const OrderWait& op);
   void Check(const OrderPass& op);
+  // kernel_ir_verifier_threads.cc
+  void Tables(const Barrier& barrier);
+  void Check(const BarSync& op);
+  void Check(const Shuffle& op);
+  void BarrierAt(BarrierId id, Expr index);
+  void Check(const MbarArrive& op) { BarrierAt(op.barrier, op.index); }
+  void Check(const MbarWait& op);
+  void Check(const MbarExpect& op);
+  void Check(const ClusterSync& op);
+  void Check(const PartStore& op) { CheckPart(op.part, op.src); }
+  void Check(const PartAdd& op);
+  void CheckPart(BufferId part, BufferId registers);
+  void ClusterTables();
   void Releases();  // rings count the arrivals that there are
 
   // kernel_ir_verifier_wgmma.cc

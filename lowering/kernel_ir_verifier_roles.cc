@@ -9,6 +9,7 @@ namespace {
 constexpr int kRegistersPerSm = 65536;
 constexpr int kNamedBarriers = 15;         // besides that of __syncthreads
 constexpr int64_t kMaxBox = 256;           // elements along a dim of a tensor map
+constexpr int kMaxCluster = 8;             // blocks, on every GPU that has clusters
 constexpr int64_t kMaxTx = (1 << 20) - 1;  // bytes that a phase of an mbarrier can wait for
 
 bool IsSwizzle(int bytes) { return bytes == 0 || bytes == 32 || bytes == 64 || bytes == 128; }
@@ -147,6 +148,7 @@ void KernelVerifier::Check(const ForTiles& op, const std::string& path) {
   Requires(nesting_ == (role_ != nullptr ? 1 : 0), "walks over the tiles inside another statement");
   const std::vector<bool> bound = bound_;
   for (VarId var : kernel_.block_vars) Bind(var);
+  if (!kernel_.cluster.empty()) Bind(kernel_.has_block);
   Nested(op.body, path + ".body");
   bound_ = bound;
 }
@@ -180,8 +182,9 @@ void KernelVerifier::Check(const Advance& op) {
 void KernelVerifier::Releases() {
   for (RingId r = 0; r < kernel_.rings.size(); ++r) {
     const Ring& ring = kernel_.rings[r];
-    Requires(releasing_warps_[r] == 0 || releasing_warps_[r] == ring.consumers, "ring '", ring.name, "' counts ", ring.consumers,
-             " consumers, ", releasing_warps_[r], " warps release its slots");
+    const int releasing = releasing_warps_[r] * static_cast<int>(PeersOf(kernel_, ring, 0).size());
+    Requires(releasing == 0 || releasing == ring.consumers, "ring '", ring.name, "' counts ", ring.consumers, " consumers, ", releasing,
+             " warps release its slots");
   }
 }
 
@@ -189,6 +192,42 @@ void KernelVerifier::Check(const OrderWait&) {
   Requires(role_ != nullptr && role_->instances == 2, "needs a role of two instances");
 }
 void KernelVerifier::Check(const OrderPass&) { Check(OrderWait{}); }
+
+// ---- clusters
+
+void KernelVerifier::ClusterTables() {
+  if (kernel_.cluster.empty()) return;
+  Requires(kernel_.cluster.size() == kernel_.grid.size() + 1, "the cluster has ", kernel_.cluster.size(), " extents for a grid of ",
+           kernel_.grid.size(), "; one for each and one more are needed");
+  for (int extent : kernel_.cluster) Requires(extent >= 1, "the cluster has an extent of ", extent);
+  if (failed()) return;
+  Requires(ClusterSize(kernel_) <= kMaxCluster, "a cluster of ", ClusterSize(kernel_), " blocks; at most ", kMaxCluster, " are possible");
+  Requires(kernel_.cluster_rank != kNoId && kernel_.has_block != kNoId, "a cluster without variables for rank and block");
+  if (!failed()) Bind(kernel_.cluster_rank);
+}
+
+void KernelVerifier::Check(const ClusterSync&) {
+  Requires(!kernel_.cluster.empty(), "there are no clusters");
+  Requires(role_ == nullptr || role_->instances == 1, "a role of several instances cannot wait for other blocks");
+}
+
+void KernelVerifier::CheckPart(BufferId part, BufferId registers) {
+  const Buffer* const held = Register(registers, "the sum");
+  if (held == nullptr || !Requires(part < kernel_.buffers.size() && kernel_.buffers[part].space == Space::kShared, Name(part), " is not in shared memory"))
+    return;
+  const Buffer& place = kernel_.buffers[part];
+  Requires(DTypeBytes(held->dtype) == 4 && place.dtype == held->dtype, "a part of ", DTypeName(place.dtype), " for sums of ", DTypeName(held->dtype),
+           "; both must be of the same 4-byte type");
+  Requires(!held->layout.dims.empty() && place.shared.extents == PartExtents(held->layout.regs(), warps_), Name(part),
+           " has no place for each thread's registers of ", Name(registers));
+  Requires(place.shared.pitch == 16 && !place.shared.swizzled && place.versions == 1, Name(part), " is not made of chunks of 16 bytes");
+}
+
+void KernelVerifier::Check(const PartAdd& op) {
+  CheckPart(op.part, op.acc);
+  Integer(op.peer, "rank");
+  Requires(!kernel_.cluster.empty(), "there are no clusters");
+}
 
 // ---- bulk tensor copies
 
@@ -200,6 +239,13 @@ static std::vector<int64_t> Together(std::vector<int64_t> box, int shares) {
     break;
   }
   return box;
+}
+
+// A box has all rows of a panel: parts of the tile are panels.
+static bool ByPanel(const TensorMap& map, const SharedLayout& tile) {
+  int64_t rows = 1;
+  for (size_t d = 0; d + 1 < map.box.size(); ++d) rows *= map.box[d];
+  return rows == tile.rows();
 }
 
 const TensorMap* KernelVerifier::MapOf(MapId id, BufferId tile_id, const std::vector<Expr>& coords, int shares) {
@@ -216,7 +262,7 @@ const TensorMap* KernelVerifier::MapOf(MapId id, BufferId tile_id, const std::ve
   const int64_t row = shared.extents.empty() ? shared.element_bytes : shared.extents.back() * shared.element_bytes;
   const bool whole = shared.pitch == shared.panel && row % shared.panel == 0 &&
                      map.box.back() * shared.element_bytes == shared.panel &&
-                     map.swizzle == (shared.swizzled ? shared.panel : 0) && !shared.extents.empty() &&
+                     map.swizzle == (shared.swizzled ? shared.panel : 0) && !shared.folded && !shared.extents.empty() &&
                      Proper(Together(map.box, shares), map.box.size() - 1) == Proper(shared.extents, shared.extents.size() - 1);
   Requires(whole, Name(tile_id), " (", ToString(shared), ") is not made of boxes of the tensor map of ", Name(map.buffer));
   CheckPlacement(tile);
@@ -224,8 +270,31 @@ const TensorMap* KernelVerifier::MapOf(MapId id, BufferId tile_id, const std::ve
 }
 
 void KernelVerifier::Check(const TmaLoad& op) {
+  if (op.barrier != kNoId) {
+    BarrierAt(op.barrier, op.index);
+    if (op.version) Integer(op.version, "version");
+    Requires(op.multicast == 0, "a load that completes on a declared barrier is for its own block");
+    MapOf(op.map, op.dst, op.coords);
+    return;
+  }
   const Ring* ring = RingOf(op.ring);
-  if (ring == nullptr || MapOf(op.map, op.dst, op.coords) == nullptr) return;
+  if (ring == nullptr) return;
+  const int parts = ClusterExtent(kernel_, op.multicast);
+  if (op.multicast != 0) {
+    const ClusterAxes all = kernel_.cluster.empty() ? 0 : SplitAxis(kernel_) * 2 - 1;
+    Requires((op.multicast & ~all) == 0 && parts > 1, "is shared along axes that the cluster does not have");
+    Requires(std::count(ring->multicasts.begin(), ring->multicasts.end(), op.multicast) == 1, "is shared by blocks that ring '", ring->name,
+             "' does not know");
+    if (failed() || !Requires(op.map < kernel_.tensor_maps.size() && op.dst < kernel_.buffers.size(), "has no map or tile")) return;
+  }
+  const bool by_panel = parts > 1 && ByPanel(kernel_.tensor_maps[op.map], kernel_.buffers[op.dst].shared);
+  if (MapOf(op.map, op.dst, op.coords, by_panel ? 1 : parts) == nullptr) return;
+  const SharedLayout& tile = kernel_.buffers[op.dst].shared;
+  const int64_t panels = tile.extents.back() * tile.element_bytes / tile.panel;
+  if (parts > 1) {
+    Requires(by_panel ? panels % parts == 0 : tile.rows() / parts * tile.pitch % (tile.swizzled ? 8 * tile.panel : 128) == 0, Name(op.dst),
+             " cannot be loaded in ", parts, " parts");
+  }
   Requires(std::count(ring->buffers.begin(), ring->buffers.end(), op.dst) == 1, Name(op.dst), " is not in ring '", ring->name,
            "'");
 }

@@ -21,6 +21,8 @@ struct Buffer {
   std::vector<Expr> shape, strides;  // elements
   bool written = false;              // else `const … __restrict__`
   uint32_t alignment = 1;            // bytes, of the pointer and of every stride but the last (which is then 1)
+  // Conditions over dims under which its reads ask to be the first, or the last, to leave the L2 cache (PTX ISA "cache eviction priority"). None: never.
+  Expr evict_first, evict_last;
   // kShared: byte offset of version 0 in the dynamic shared memory, a multiple of 128; versions lie shared.bytes() rounded up to 128 apart.
   SharedLayout shared;
   int64_t versions = 1;
@@ -40,6 +42,8 @@ struct Var {
 // each consuming warp completes. Each role (instance) walks the ring with a position of its own, slot and phase parity, that starts at slot 0,
 // parity 0 and moves by Advance only; the parity flips whenever the slot wraps to 0.
 using RingId = uint32_t;
+// Axes of Kernel::cluster, axis d as bit d. CTAs of a cluster that differ along the axes of a set only share what is multicast along it.
+using ClusterAxes = uint32_t;
 struct Ring {
   std::string name;
   int slots = 1;
@@ -47,6 +51,18 @@ struct Ring {
   std::vector<BufferId> buffers;  // shared, versions == slots; written by TmaLoad of this ring only, read between Acquire and Release
   VarId slot = kNoId;             // the position's slot, for version subscripts; changed by Advance
   int64_t offset = -1;            // bytes into the dynamic shared memory: full[slots], then empty[slots], 8 bytes each
+  // The sets of axes along which copies of this ring are multicast, each once. A slot is then released to every CTA that fills a part of it, `empty` counts the
+  // warps of all CTAs that this one fills for, and all CTAs concerned walk the ring in step.
+  std::vector<ClusterAxes> multicasts = {};
+};
+
+// Barriers that the program declared: an array of mbarriers, of each of which `arrivals` arrivals, and all bytes announced having come, complete a phase.
+using BarrierId = uint32_t;
+struct Barrier {
+  std::string name;
+  int size = 1;
+  int arrivals = 1;
+  int64_t offset = -1;  // bytes into the dynamic shared memory, 8 each
 };
 
 // A tensor map (CUtensorMap, PTX ISA "tensor-map"): a `const __grid_constant__` parameter that the host encodes for each launch. Box in elements, one a tensor

@@ -1,4 +1,5 @@
 // The compiler's table of contents: the passes over tiles, the plan, the passes over KernelIr, the emitter.
+#include <algorithm>
 #include <chrono>
 
 #include "absl/strings/ascii.h"
@@ -22,9 +23,13 @@ struct TilePass {
 };
 
 constexpr TilePass kTilePasses[] = {
-    {"desugar", "first: the other passes know fewer statements", DesugarTiles},
+    {"safe-values", "first: what is read outside a buffer is part of the statements from here on", ApplySafeValues},
+    {"private-to-fragments", "before desugaring, which makes loops without private memory only", PrivateToFragments},
+    {"desugar", "before the passes that know fewer statements", DesugarTiles},
+    {"split-sums", "before loops are split by their masks: the loop is still one", SplitSumsOverBlocks},
     {"split-loops", "before tiles are made of memory accesses: conditions are still where they were written", SplitLoops, true},
     {"hoist-memory-accesses", "before layouts: the tiles it makes need layouts too", HoistMemoryAccesses},
+    {"find-slots", "before layouts: they are those of one tile", FindSlots},
     {"solve-layouts", "last over tiles: all statements that touch a fragment are known", SolveLayouts},
 };
 
@@ -60,6 +65,17 @@ class PassLog {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+// Private memory that thread regions use.
+absl::flat_hash_set<BufferId> ThreadPrivate(const Program& program, const Block& body) {
+  absl::flat_hash_set<BufferId> used;
+  ForEachStmt(body, [&](const Stmt& stmt) {
+    if (!std::holds_alternative<ThreadRegion>(stmt.op)) return;
+    used.merge(BuffersRead(program, stmt));
+    used.merge(BuffersWritten(stmt));
+  });
+  return used;
+}
+
 absl::StatusOr<TileState> MakeTileState(const Program& program, size_t launch, const ArgClass& args, const Target& target) {
   TileState state;
   state.program = program;
@@ -71,8 +87,10 @@ absl::StatusOr<TileState> MakeTileState(const Program& program, size_t launch, c
     return InvalidArgument("launch '", program.launches[launch].name, "' needs a number of threads from 1 to 1024 that is fixed at specialisation");
   }
   state.warps = static_cast<int>((threads + kLanes - 1) / kLanes);
-  for (Buffer& buffer : state.program.buffers) {
-    if (buffer.scope == Scope::kLocal) buffer.scope = Scope::kFragment;  // outside thread regions: one array for the block
+  const absl::flat_hash_set<BufferId> by_thread = ThreadPrivate(program, program.launches[launch].body);
+  for (BufferId id = 0; id < state.program.buffers.size(); ++id) {
+    Buffer& buffer = state.program.buffers[id];
+    if (buffer.scope == Scope::kLocal && !by_thread.contains(id)) buffer.scope = Scope::kFragment;  // outside thread regions: one array for the block
   }
   absl::Status fixed = absl::OkStatus();
   ForEachStmt(program.launches[launch].body, [&](const Stmt& stmt) {
@@ -83,6 +101,25 @@ absl::StatusOr<TileState> MakeTileState(const Program& program, size_t launch, c
   });
   if (!fixed.ok()) return fixed;
   return state;
+}
+
+// One stage less for the loops of the launch that keep the most tiles in flight; false if none keeps more than one.
+bool TakeStage(Program& program, size_t launch, std::string* report) {
+  int64_t most = 1;
+  ForEachStmt(program.launches[launch].body, [&](const Stmt& stmt) {
+    if (auto* loop = std::get_if<For>(&stmt.op)) most = std::max(most, NumStages(program.exprs, *loop));
+  });
+  if (most <= 1) return false;
+  const std::function<void(Block&)> lower = [&](Block& block) {
+    for (Stmt& stmt : block) {
+      for (Block* child : ChildBlocks(stmt)) lower(*child);
+      auto* loop = std::get_if<For>(&stmt.op);
+      if (loop != nullptr && NumStages(program.exprs, *loop) == most) loop->num_stages = program.exprs.Int(most - 1);
+    }
+  };
+  lower(program.launches[launch].body);
+  *report = Cat("  pipelines of at most ", most - 1, " stages: more do not fit into shared memory\n");
+  return true;
 }
 
 // A C identifier for launch number `index` of `program`; what is no letter or digit becomes '_'.
@@ -108,6 +145,7 @@ LoweredKernel LaunchRecord(const Program& program, size_t index, const kir::Kern
   record.shared_bytes = static_cast<uint64_t>(kernel.shared_bytes);
   record.cooperative = program.launches[index].cooperative;
   record.persistent = kir::IsPersistent(kernel);
+  for (int extent : kernel.cluster) record.cluster.push_back(static_cast<uint32_t>(extent));
   record.blocks_per_sm = static_cast<uint32_t>(kernel.min_blocks_per_sm);
   for (const kir::TensorMap& map : kernel.tensor_maps) {
     const kir::Buffer& buffer = kernel.buffers[map.buffer];
@@ -144,8 +182,8 @@ ArgClass FastArgClass(const Program& program) {
   return args;
 }
 
-absl::StatusOr<kir::Kernel> Plan(const Program& program, size_t launch, const ArgClass& arg_class, const Target& target,
-                                 const LowerOptions& options) {
+static absl::StatusOr<kir::Kernel> PlanAsWritten(const Program& program, size_t launch, const ArgClass& arg_class, const Target& target,
+                                          const LowerOptions& options) {
   PassLog log(options);
   TILERT_ASSIGN_OR_RETURN(TileState tiles, MakeTileState(program, launch, arg_class, target));
   for (const TilePass& pass : kTilePasses) {
@@ -166,6 +204,22 @@ absl::StatusOr<kir::Kernel> Plan(const Program& program, size_t launch, const Ar
     }
   }
   return std::move(state.kernel);
+}
+
+absl::StatusOr<kir::Kernel> Plan(const Program& program, size_t launch, const ArgClass& arg_class, const Target& target,
+                                 const LowerOptions& options) {
+  absl::StatusOr<kir::Kernel> kernel = PlanAsWritten(program, launch, arg_class, target, options);
+  // How many tiles a pipeline keeps in flight is a permission: with fewer the program may fit.
+  Program smaller = program;
+  std::string report;
+  while (!kernel.ok() && absl::IsResourceExhausted(kernel.status()) && TakeStage(smaller, launch, &report)) {
+    absl::StatusOr<kir::Kernel> next = PlanAsWritten(smaller, launch, arg_class, target, options);
+    if (!next.ok() && !absl::IsResourceExhausted(next.status())) break;
+    if (!next.ok()) continue;  // the message is of what was asked for
+    next->schedule = report + next->schedule;
+    kernel = std::move(next);
+  }
+  return kernel;
 }
 
 absl::StatusOr<Lowered> Lower(const Program& program, const ArgClass& arg_class, const Target& target, const LowerOptions& options) {

@@ -52,6 +52,7 @@ struct LoweredKernel {
   std::vector<Expr> grid;        // in the arena of the specialised program; the launch is one-dimensional: Π grid blocks
   bool persistent = false;       // the blocks walk over the tiles: launch no more than fit on the GPU at once (SMs · blocks_per_sm)
   uint32_t blocks_per_sm = 1;
+  std::vector<uint32_t> cluster;  // blocks of a thread block cluster along each grid dim, then those that share one block of it; empty: no clusters
   std::vector<LoweredTensorMap> maps;
   uint32_t threads = 0;
   uint64_t shared_bytes = 0;     // dynamic

@@ -9,15 +9,33 @@ namespace tilert {
 
 absl::StatusOr<kir::Kernel> PlanBuilder::Run() {
   MapParameters();
+  s_.E().AsInt(s_.L().threads, &threads_);
   ForEachStmt(s_.L().body, [&](const Stmt& stmt) { wgmma_ |= IsWgmma(stmt); });
+  TILERT_ASSIGN_OR_RETURN(const std::vector<RoleSpan> parts, ProgramRoles(s_));
   rings_ = FindRings(s_);
-  if (rings_.groups.empty()) {
+  HintCaches();
+  FormCluster();
+  BindShare();
+  if (!parts.empty()) {
+    TILERT_RETURN_IF_ERROR(EmitProgramRoles(parts));
+  } else if (rings_.groups.empty()) {
     TILERT_RETURN_IF_ERROR(EmitBlock(s_.L().body, k_.body));
   } else {
     TILERT_RETURN_IF_ERROR(EmitRoles());
   }
   k_.schedule = s_.report;
   return std::move(k_);
+}
+
+// Registers that every thread has of its own.
+FragmentLayout PlanBuilder::PrivateLayout(const std::vector<int64_t>& shape) const {
+  FragmentLayout layout{{}, s_.warps};
+  int64_t stride = Product(shape);
+  for (int64_t extent : shape) {
+    stride /= std::max<int64_t>(extent, 1);
+    layout.dims.push_back({extent, {{std::max<int64_t>(extent, 1), Owner::kReg, std::max<int64_t>(stride, 1)}}});
+  }
+  return layout;
 }
 
 void PlanBuilder::MapParameters() {
@@ -113,7 +131,7 @@ Expr PlanBuilder::Tr(Expr e) {
     const auto staged = staged_.find(id);
     if (staged != staged_.end()) {
       indices.push_back(Int(0));
-    } else if (s_.scope(id) == Scope::kShared) {
+    } else if (s_.scope(id) == Scope::kShared && !s_.slots.contains(id)) {
       indices.push_back(Slot(id));
     }
     for (Expr arg : args) indices.push_back(Tr(arg));
@@ -183,8 +201,8 @@ absl::Status PlanBuilder::EmitStmt(const Stmt& stmt) {
   return std::visit(
       Overloaded{
           [&](const Alloc& op) { return EmitAlloc(op.buffer, false); },
-          [&](const Copy& op) { return op.is_async ? Unsupported(stmt, "an asynchronous copy") : EmitCopy(op); },
-          [&](const Gemm& op) { return op.is_async ? Unsupported(stmt, "an asynchronous gemm") : EmitGemm(op); },
+          [&](const Copy& op) { return op.is_async ? EmitAsyncCopy(stmt, op) : EmitCopy(op); },
+          [&](const Gemm& op) { return EmitGemm(op); },
           [&](const Fill& op) { FillLazily(buffers_[op.dst.buffer], Tr(op.value)); return absl::OkStatus(); },
           [&](const Reduce& op) { return EmitReduce(op); },
           [&](const Scan&) { return Internal("scan left after desugaring"); },
@@ -224,11 +242,16 @@ absl::Status PlanBuilder::EmitStmt(const Stmt& stmt) {
             Emit(kir::Assert{cond, op.message});
             return absl::OkStatus();
           },
-          [&](const ThreadRegion&) { return Unsupported(stmt, "a thread region"); },
-          [&](const SyncThreads&) { return Unsupported(stmt, "sync_threads"); },
+          [&](const ThreadRegion& op) { return EmitThreadRegion(stmt, op); },
+          [&](const SyncThreads& op) { return EmitSync(op, threads_); },
+          [&](const Shuffle&) { return Unsupported(stmt, "a shuffle"); },
           [&](const Roles&) { return Unsupported(stmt, "a partition of the block into roles"); },
-          [&](const BarrierOp&) { return Unsupported(stmt, "a declared barrier"); },
-          [&](const AsyncWait&) { return Unsupported(stmt, "a wait for asynchronous copies"); },
+          [&](const BarrierOp& op) { return EmitBarrierOp(stmt, op); },
+          // Copies are waited for before what they bring is touched.
+          [&](const AsyncWait& op) {
+            if (op.gemm && open_.size() > op.pending) Retire(open_.size() - op.pending);
+            return absl::OkStatus();
+          },
       },
       stmt.op);
 }
@@ -243,11 +266,12 @@ absl::Status PlanBuilder::EmitAlloc(BufferId id, bool overwritten) {
   if (buffer.scope == Scope::kShared) {
     const auto versions = versions_.find(id);
     if (rings_.ring_of_buffer.contains(id)) return absl::OkStatus();  // made with its ring
-    buffers_[id] = NewShared(buffer.name, buffer.dtype, s_.shared[id], versions == versions_.end() ? 1 : versions->second);
+    buffers_[id] = NewShared(buffer.name, buffer.dtype, s_.shared[id], s_.slots.contains(id) ? s_.slots.at(id) : versions == versions_.end() ? 1 : versions->second);
     return absl::OkStatus();
   }
-  if (buffer.scope == Scope::kBarrier) return absl::UnimplementedError(Cat("barrier '", buffer.name, "' is not lowered to GPU code yet"));
+  if (buffer.scope == Scope::kBarrier) return EmitBarrier(id);
   FragmentLayout layout{{}, s_.warps};
+  if (buffer.scope == Scope::kLocal) layout = PrivateLayout(s_.Shape(id));
   if (buffer.scope == Scope::kFragment) layout = s_.fragments[id];
   buffers_[id] = NewRegister(buffer.name, buffer.dtype, std::move(layout));
   // A read of what was never written gives zero (docs/ir_spec.md); the compiler drops the zeros that nobody reads.
@@ -288,6 +312,7 @@ absl::Status PlanBuilder::EmitFor(const For& loop) {
 
 absl::Status PlanBuilder::EmitIf(const If& branch) {
   FlushAsync();
+  if (s_.split && branch.cond == s_.split->is_first) return EmitFirstShare(branch);
   kir::If out;
   TILERT_ASSIGN_OR_RETURN(out.cond, BlockExpr(branch.cond));
   TILERT_RETURN_IF_ERROR(EmitBlock(branch.then_body, out.then_body));

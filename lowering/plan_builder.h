@@ -16,6 +16,7 @@
 #include "lowering/tile_access.h"
 #include "lowering/tile_gemm.h"
 #include "lowering/tile_rings.h"
+#include "lowering/tile_roles.h"
 #include "lowering/tile_state.h"
 
 namespace tilert {
@@ -26,6 +27,7 @@ class PlanBuilder {
   absl::StatusOr<kir::Kernel> Run();
 
  private:
+  friend class ThreadPlanner;
   // plan.cc: tables, expressions, statements.
   void MapParameters();
   void MapGlobal(BufferId id);
@@ -49,6 +51,7 @@ class PlanBuilder {
   absl::Status EmitVarStore(const Store& store);
   bool OverwrittenFirst(const Block& block, size_t at) const;
   absl::Status EmitAlloc(BufferId id, bool overwritten);
+  FragmentLayout PrivateLayout(const std::vector<int64_t>& shape) const;
   void EmitFill(BufferId fragment, Expr value);
   absl::Status Unsupported(const Stmt& stmt, std::string_view what) const;
 
@@ -73,6 +76,7 @@ class PlanBuilder {
   // plan_loops.cc: element loops.
   absl::Status EmitParallel(const Parallel& loop);
   absl::Status EmitElementBlock(const Block& block, kir::Block& out);
+  absl::Status EmitElementFill(const Fill& fill, const SourceLoc& loc, kir::Block& out);
   absl::Status EmitElementStmt(const Stmt& stmt, kir::Block& out);
 
   // plan_reduce.cc
@@ -123,17 +127,31 @@ class PlanBuilder {
   // plan_roles.cc: warps that compute, and a thread that fills the rings of tiles for them.
   absl::Status EmitRoles();
   void MakeRings();
+  void ShareRing(size_t number, kir::Ring* ring) const;
   bool TakesTurns() const;
-  void TakeTurns(kir::Block* role, kir::Block* tile);
+  void SkipOthers(kir::Block* out, bool before);
+  void TakeTurns(kir::Block* tile);
+  void SetProducerVars();
   absl::Status EmitProducer(const Block& block, kir::Block& out);
   void EmitFills(const RingGroup& group, const Copy& copy);
   void Acquire(const Block& block, size_t at);
   void Release(const Block& block, size_t at);
   kir::MapId MapOf(BufferId program_buffer, const std::vector<int64_t>& box, int64_t panel, int swizzle);
 
-  // plan_store.cc: results that leave through shared memory by TMA.
+  // plan_cluster.cc: blocks that run together.
+  void FormCluster();
+  absl::Status EmitDrain(kir::Block* out);
+  absl::Status OnlyInsideGrid(kir::Block* tile);
+
+  // plan_split.cc: loops that blocks share.
+  void BindShare();
+  absl::Status EmitFirstShare(const If& branch);
+
+  // plan_store.cc: results that leave through shared memory, by TMA or in pieces that the threads copy.
   void FindStores();
+  Copy Direct(const Copy& store) const;
   bool CanTmaStore(const Copy& copy, std::string* why = nullptr) const;
+  bool CanLeaveInPieces(const Copy& copy) const;
   bool SplitsByWarpgroup(const Region& fragment) const;
   int64_t StoreChunk(const Copy& copy) const;
   absl::Status EmitTmaStore(const Copy& copy);
@@ -150,6 +168,27 @@ class PlanBuilder {
   bool IsPieceable(const kir::Elementwise& loop, int64_t columns, int64_t width) const;
   bool IsPieceable(const kir::Copy& copy, int64_t columns, int64_t width) const;
   void EmitPiece(const kir::Block& work, int64_t column, int64_t width);
+
+  // plan_cache.cc: hints for the L2 cache.
+  void HintCaches();
+  void ReportHints();
+
+  // plan_barriers.cc: declared barriers, thread regions, roles of the program.
+  absl::Status EmitThreadRegion(const Stmt& stmt, const ThreadRegion& region);
+  absl::Status EmitSync(const SyncThreads& sync, int64_t threads_here);
+  absl::Status EmitBarrier(BufferId id);
+  Expr BarrierIndex(BufferId id, const std::vector<Expr>& indices);
+  absl::Status EmitBarrierOp(const Stmt& stmt, const BarrierOp& op, const std::vector<Expr>& indices, Expr operand);
+  absl::Status EmitBarrierOp(const Stmt& stmt, const BarrierOp& op);
+  absl::Status EmitAsyncCopy(const Stmt& stmt, const Copy& copy);
+  int64_t PanelAtBarrier(const Copy& copy) const;
+
+  // plan_program_roles.cc: roles that the program declares.
+  absl::Status EmitProgramRoles(const std::vector<RoleSpan>& parts);
+  absl::Status EmitPart(const Block& block, const RoleSpan& part, bool first, kir::Block& out);
+  absl::Status EmitPartAlloc(BufferId id, const RoleSpan& part, bool first);
+  absl::Status EmitPartControl(const Stmt& stmt, const RoleSpan& part, bool first);
+  void Meet();
 
   // plan_report.cc: which way copies go, for people.
   void Report(const std::string& line);
@@ -178,7 +217,12 @@ class PlanBuilder {
   absl::flat_hash_map<BufferId, Expr> slots_;        // program shared buffer → current version
   absl::flat_hash_map<VarId, Expr> substitutes_;     // program var → kernel expression
   absl::flat_hash_map<BufferId, int64_t> versions_;  // program shared buffer → number of versions
+  absl::flat_hash_map<BufferId, kir::BarrierId> barriers_;  // program barrier → kernel barrier
+  int64_t first_thread_ = 0;                         // of the warps that run the current statements
+  int64_t threads_ = 0;                              // and how many they are
+  bool writes_tiles_ = true;                         // they write shared memory by ordinary instructions
   RingPlan rings_;
+  int split_ = 1;  // blocks of a cluster that work on one block of the grid together
   std::vector<OpenGroup> open_;
   absl::flat_hash_map<BufferId, Expr> lazy_fills_;   // kernel accumulators known to hold this value, not yet written
   absl::flat_hash_map<BufferId, Expr> zero_when_;    // kernel accumulator → its next gemm starts from zero if this holds
@@ -188,9 +232,10 @@ class PlanBuilder {
   int instances_ = 1;                                // of the role that computes
   Expr turn_;                                        // number of the instance, when there are several
   bool stores_by_warpgroup_ = true;                  // each warpgroup stores what it computed
-  int store_stages_wanted_ = 0;                      // copies that leave by TMA
+  int store_stages_wanted_ = 0;                      // copies that leave by TMA or in pieces
   absl::flat_hash_set<BufferId> forwarded_tiles_;    // program tiles that only lead to a tensor
   std::vector<VarId> producer_vars_;                 // variables that the producer has so far
+  bool drains_ = false;                              // what EmitProducer makes gives slots back instead of filling them
   int loops_ = 0;                                    // loops of the program around the statement
   bool wgmma_ = false;                               // the launch has gemms by wgmma
   std::vector<BufferId> outstanding_;                // kernel shared buffers with copies in flight outside a pipeline

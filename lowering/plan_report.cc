@@ -12,8 +12,10 @@ void PlanBuilder::Report(const std::string& line) {
 
 void PlanBuilder::ReportTma(const Copy& copy, kir::MapId id) {
   const kir::TensorMap& map = k_.tensor_maps[id];
+  const auto shared = rings_.shared.find(&copy);
+  const std::string parts = shared == rings_.shared.end() ? "" : Cat(", a part by each of ", shared->second.parts, " blocks for all");
   Report(Cat("  ", s_.buffer(copy.src.buffer).name, " → ", s_.buffer(copy.dst.buffer).name, Where(s_.program, loc_),
-             ": TMA, boxes of ", absl::StrJoin(map.box, " x "), map.swizzle > 0 ? Cat(", swizzle ", map.swizzle) : ", no swizzle",
+             ": TMA, boxes of ", absl::StrJoin(map.box, " x "), map.swizzle > 0 ? Cat(", swizzle ", map.swizzle) : ", no swizzle", parts,
              "\n"));
 }
 

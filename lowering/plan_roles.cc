@@ -67,6 +67,7 @@ void PlanBuilder::MakeRings() {
     ring.slot = NewVar(ring.name + "_slot");
     for (BufferId id : tiles.buffers) slots_[id] = VarExpr(ring.slot);
     s_.report += Cat("  ring ", ring.name, ": ", ring.slots, " slots filled by TMA\n");
+    ShareRing(k_.rings.size(), &ring);
     k_.rings.push_back(std::move(ring));
   }
 }
@@ -74,7 +75,7 @@ void PlanBuilder::MakeRings() {
 // One warpgroup that holds large accumulators leaves the tensor cores idle while it stores them: two instances of it take turns, each with tiles of its
 // own, one computing while the other stores. Needs: rings that go round equally often in every tile, and no shared memory but theirs and the stores'.
 bool PlanBuilder::TakesTurns() const {
-  if (s_.warps != kWarpgroupWarps || store_stages_wanted_ == 0) return false;
+  if (s_.warps != kWarpgroupWarps || store_stages_wanted_ == 0 || s_.split) return false;
   int64_t accumulators = 0;
   bool other_shared = false;
   ForEachStmt(s_.program.launches[s_.launch].body, [&](const Stmt& stmt) {
@@ -107,37 +108,49 @@ absl::Status PlanBuilder::EmitRoles() {
   }
   kir::ForTiles tiles, fills;
   TILERT_RETURN_IF_ERROR(EmitBlock(s_.L().body, tiles.body));
-  if (instances_ > 1) TakeTurns(&compute.body, &tiles.body);
+  if (instances_ > 1) {
+    SkipOthers(&compute.body, true);
+    TakeTurns(&tiles.body);
+  }
+  if (!k_.cluster.empty()) TILERT_RETURN_IF_ERROR(OnlyInsideGrid(&tiles.body));
   compute.body.push_back({std::move(tiles), {}});
   if (!store_stages_.empty()) compute.body.push_back({kir::StoreWait{0, true, {}}, {}});
-  producer_vars_ = s_.L().block_vars;
+  SetProducerVars();
   TILERT_RETURN_IF_ERROR(EmitProducer(s_.L().body, fills.body));
   load.body.push_back({std::move(fills), {}});
   k_.warps = compute.warps * instances_ + load.warps;
   s_.report += Cat("  ", compute.warps, " warps", instances_ > 1 ? ", twice in turns," : "", " compute", compute.max_registers > 0 ? Cat(" (", compute.max_registers, " registers)") : "", ", ", load.warps,
                    load.warps == 1 ? " loads\n" : " load\n");
   k_.body.push_back({kir::Roles{{std::move(compute), std::move(load)}}, {}});
+  if (!k_.cluster.empty()) k_.body.push_back({kir::ClusterSync{}, {}});  // no block ends while others still signal it
   return absl::OkStatus();
 }
 
 // Skips the slots that the other instance's tiles use, and lets one instance at a time issue to the tensor cores: a parity wait is only right
 // when it is at most one phase late.
-void PlanBuilder::TakeTurns(kir::Block* role, kir::Block* tile) {
-  const auto skip = [&](kir::Block* out, bool before) {
-    for (size_t ring = 0; ring < rings_.rings.size(); ++ring) {
-      Expr count = Tr(rings_.rings[ring].trips);
-      if (before) count = k_.exprs.Binary(ExprOp::kMul, turn_, count);
-      out->push_back({kir::Advance{static_cast<kir::RingId>(ring), Fold(k_.exprs, count)}, {}});
-    }
-  };
-  skip(role, true);
+void PlanBuilder::TakeTurns(kir::Block* tile) {
   WaitTogether(tile);
   // The token is held from the first statement that waits for a tile to the last.
   const auto waits = [](const kir::Stmt& stmt) { return HasAny<kir::Acquire>(stmt, [](const kir::Acquire&) { return true; }); };
   const auto last = std::find_if(tile->rbegin(), tile->rend(), waits).base();
   tile->insert(last, {kir::OrderPass{}, {}});
   tile->insert(std::find_if(tile->begin(), tile->end(), waits), {kir::OrderWait{}, {}});
-  skip(tile, false);
+  SkipOthers(tile, false);
+}
+
+// Past the slots of the other instance's tile, those of the tiles before the instance's first if `before`.
+void PlanBuilder::SkipOthers(kir::Block* out, bool before) {
+  for (size_t ring = 0; ring < rings_.rings.size(); ++ring) {
+    Expr count = Tr(rings_.rings[ring].trips);
+    if (before) count = k_.exprs.Binary(ExprOp::kMul, turn_, count);
+    out->push_back({kir::Advance{static_cast<kir::RingId>(ring), Fold(k_.exprs, count)}, {}});
+  }
+}
+
+// What a producer knows when it begins.
+void PlanBuilder::SetProducerVars() {
+  producer_vars_ = s_.L().block_vars;
+  if (s_.split) producer_vars_.push_back(s_.split->rank);
 }
 
 // What the producer keeps of `block`.
@@ -186,9 +199,28 @@ absl::Status PlanBuilder::EmitProducer(const Block& block, kir::Block& out) {
   return absl::OkStatus();
 }
 
+// Between which blocks of the cluster slots of the ring go.
+void PlanBuilder::ShareRing(size_t number, kir::Ring* ring) const {
+  for (const RingGroup& group : rings_.groups) {
+    for (const Copy* copy : group.copies) {
+      const auto shared = rings_.shared.find(copy);
+      if (group.ring != number || shared == rings_.shared.end()) continue;
+      const kir::ClusterAxes axes = shared->second.axes;
+      if (std::find(ring->multicasts.begin(), ring->multicasts.end(), axes) == ring->multicasts.end()) ring->multicasts.push_back(axes);
+    }
+  }
+  ring->consumers *= static_cast<int>(PeersOf(k_, *ring, 0).size());
+}
+
 // One copy of a group: the first waits for the slot, the last moves on.
 void PlanBuilder::EmitFills(const RingGroup& group, const Copy& copy) {
   const auto ring = static_cast<kir::RingId>(group.ring);
+  if (drains_) {
+    if (&copy != group.copies.back()) return;
+    Emit(kir::Acquire{ring, false});
+    Emit(kir::Release{ring, 0});
+    return Emit(kir::Advance{ring, Int(1)});
+  }
   if (&copy == group.copies.front()) {
     int64_t bytes = 0;
     for (const Copy* each : group.copies) {
@@ -199,9 +231,15 @@ void PlanBuilder::EmitFills(const RingGroup& group, const Copy& copy) {
     Emit(kir::ExpectTx{ring, bytes});
   }
   const SharedLayout& tile = s_.shared.at(copy.dst.buffer);
-  const int64_t panel = TmaPanel(s_, copy.src.buffer, s_.Extents(copy.src.extent), tile, s_.buffer(copy.dst.buffer).dtype);
-  const kir::MapId map = MapOf(copy.src.buffer, s_.Extents(copy.src.extent), panel, tile.swizzled ? static_cast<int>(tile.panel) : 0);
-  Emit(kir::TmaLoad{map, buffers_[copy.dst.buffer], ring, Tr(copy.src.start)});
+  std::vector<int64_t> box = s_.Extents(copy.src.extent);
+  const int64_t panel = TmaPanel(s_, copy.src.buffer, box, tile, s_.buffer(copy.dst.buffer).dtype);
+  const auto shared = rings_.shared.find(&copy);
+  const kir::ClusterAxes multicast = shared == rings_.shared.end() ? 0 : shared->second.axes;
+  if (multicast != 0 && !shared->second.by_panel) {
+    *std::find_if(box.begin(), box.end(), [](int64_t extent) { return extent != 1; }) /= shared->second.parts;
+  }
+  const kir::MapId map = MapOf(copy.src.buffer, box, panel, tile.swizzled ? static_cast<int>(tile.panel) : 0);
+  Emit(kir::TmaLoad{map, buffers_[copy.dst.buffer], ring, Tr(copy.src.start), multicast});
   ReportTma(copy, map);
   if (&copy == group.copies.back()) Emit(kir::Advance{ring, Int(1)});
 }

@@ -90,16 +90,22 @@ absl::Status RunOnce(const Compiled& kernel, const SimArgs& args, const SimOptio
     if (extent < 0 || tiles > run.max_steps)
       return InvalidArgument("the grid of kernel ", kernel.kernel->name, " is negative or too large to simulate");
   }
+  const int size = kir::ClusterSize(*kernel.kernel);
+  int64_t clusters = Clusters(kernel);
   std::set<std::vector<int64_t>> coords;
-  for (int64_t tile = 0; tile < tiles && kernel.kernel->raster_panel > 0; ++tile) coords.insert(TileCoords(kernel, tile));
+  for (int64_t i = 0; i < clusters * size && kernel.kernel->raster_panel > 0; ++i) {
+    bool inside = false;
+    std::vector<int64_t> block = BlockCoords(kernel, i / size, static_cast<int>(i % size), &inside);
+    if (inside) coords.insert(std::move(block));
+  }
   if (kernel.kernel->raster_panel > 0 && static_cast<int64_t>(coords.size()) != tiles)
     return Internal("kernel ", kernel.kernel->name, ": its raster order visits ", coords.size(), " of ", tiles, " tiles");
-  run.blocks = tiles;
-  if (kernel.persistent && tiles > 0) {
-    run.blocks = options.blocks > 0 ? std::min(options.blocks, tiles)
-                                    : 1 + static_cast<int64_t>(run.random() % static_cast<uint64_t>(tiles));
+  if (kernel.persistent && clusters > 0) {
+    clusters = options.blocks > 0 ? std::min((options.blocks + size - 1) / size, clusters)
+                                  : 1 + static_cast<int64_t>(run.random() % static_cast<uint64_t>(clusters));
   }
-  for (uint32_t number : RandomOrder(run.blocks, run.random)) TILERT_RETURN_IF_ERROR(ThreadBlock(run, number).Execute());
+  run.blocks = clusters * size;
+  for (uint32_t number : RandomOrder(clusters, run.random)) TILERT_RETURN_IF_ERROR(Cluster(run, number).Execute());
   return CheckVisits(kernel, run);
 }
 

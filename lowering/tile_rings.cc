@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kLargestBox = 256;   // elements of a box dimension
 constexpr int64_t kTmaAlignment = 16;  // bytes, of addresses, strides and the innermost box extent
+constexpr int64_t kTileAlignment = 128;  // bytes, of where a box starts in shared memory
 constexpr size_t kLargestRank = 5;
 
 bool Fail(std::string* why, std::string text) {
@@ -25,6 +26,7 @@ struct Surroundings {
   bool pipelined = false;
   bool equal = true;         // every block comes here `trips` times
   Expr trips;
+  kir::ClusterAxes control = 0;  // axes of the cluster along which it depends on the block whether, and how often, it comes here
 };
 
 class RingFinder {
@@ -37,11 +39,16 @@ class RingFinder {
     for (const Stmt& stmt : launch_.body) {
       for (BufferId id : BuffersWritten(stmt)) written_.insert(id);
     }
-    Visit(launch_.body, {launch_.block_vars, 1, false, true, s_.Int(1)});
+    std::vector<VarId> known = launch_.block_vars;
+    for (size_t d = 0; d < known.size(); ++d) varies_[known[d]] = kir::ClusterAxes{1} << d;
+    if (s_.split) known.push_back(s_.split->rank), varies_[s_.split->rank] = kir::ClusterAxes{1} << launch_.grid.size();
+    Visit(launch_.body, {known, 1, false, true, s_.Int(1)});
     DropUnsafe();
     for (const Candidate& candidate : candidates_) Add(candidate);
     if (!pipelined_) return NoRings("no pipelined loop has such a copy");
-    return MakeRings() ? std::move(plan_) : NoRings("tiles are filled by different groups of copies");
+    if (!MakeRings()) return NoRings("tiles are filled by different groups of copies");
+    ShareCopies();
+    return std::move(plan_);
   }
 
  private:
@@ -69,12 +76,15 @@ class RingFinder {
     for (size_t i = 0; i < block.size(); ++i) {
       if (auto* let = std::get_if<Let>(&block[i].op)) {
         if (ProducerCanCompute(s_, let->value, around.known)) around.known.push_back(let->var);
+        varies_[let->var] = AxesOf(let->value);
       } else if (auto* loop = std::get_if<For>(&block[i].op)) {
         bool known = !HasJump(loop->body);
         for (Expr e : {loop->begin, loop->end, loop->step}) known &= ProducerCanCompute(s_, e, around.known);
         if (!known) continue;
         Surroundings inside = around;
         inside.known.push_back(loop->var);
+        for (Expr e : {loop->begin, loop->end, loop->step}) varies_[loop->var] |= AxesOf(e);
+        inside.control |= varies_[loop->var];
         const int64_t stages = NumStages(s_.program.exprs, *loop);
         inside.pipelined = loop->kind == ForKind::kPipelined && stages > 0;
         inside.slots = inside.pipelined ? static_cast<int>(std::max<int64_t>(2, stages)) : 1;
@@ -85,7 +95,7 @@ class RingFinder {
         Visit(loop->body, std::move(inside));
       } else if (auto* branch = std::get_if<If>(&block[i].op)) {
         if (!ProducerCanCompute(s_, branch->cond, around.known)) continue;
-        Surroundings inside{around.known, 1, false, false, {}};
+        Surroundings inside{around.known, 1, false, false, {}, around.control | AxesOf(branch->cond)};
         Visit(branch->then_body, inside);
         Visit(branch->else_body, std::move(inside));
       } else if (auto* copy = std::get_if<Copy>(&block[i].op)) {
@@ -97,6 +107,18 @@ class RingFinder {
         }
       }
     }
+  }
+
+  // The dims of the grid along which `e` may differ from block to block, as axes. What is loaded is the same where the place is the same: the launch
+  // does not write it.
+  kir::ClusterAxes AxesOf(Expr e) const {
+    kir::ClusterAxes axes = 0;
+    ForEachNode(s_.program.exprs, e, [&](Expr, const ExprNode& node) {
+      if (node.op != ExprOp::kVar) return;
+      const auto var = varies_.find(static_cast<VarId>(node.i));
+      axes |= var == varies_.end() ? ~kir::ClusterAxes{0} : var->second;
+    });
+    return axes;
   }
 
   bool LoadsAny(Expr e) const {
@@ -183,11 +205,13 @@ class RingFinder {
       tiles.slots = around_[g].slots;
       tiles.trips_known = around_[g].equal;
       tiles.trips = around_[g].trips;
+      tiles.walked_alike = ~around_[g].control;
       const auto known = std::find_if(plan_.rings.begin(), plan_.rings.end(), [&](const RingTiles& r) { return r.buffers == tiles.buffers; });
       plan_.groups[g].ring = static_cast<size_t>(known - plan_.rings.begin());
       if (known != plan_.rings.end()) {
         known->slots = std::max(known->slots, tiles.slots);
         known->trips_known &= tiles.trips_known;
+        known->walked_alike &= tiles.walked_alike;
         if (known->trips_known) known->trips = s_.E().Binary(ExprOp::kAdd, known->trips, tiles.trips);
         continue;
       }
@@ -199,9 +223,41 @@ class RingFinder {
     return true;
   }
 
+  // A copy whose box does not move with an axis of the cluster is the same for the blocks along it; they can share it if all of them go round its ring in step,
+  // and if its parts are whole periods of the swizzle.
+  void ShareCopies() {
+    const std::vector<int> cluster = ClusterWanted(s_);
+    for (const RingGroup& group : plan_.groups) {
+      for (const Copy* copy : group.copies) {
+        kir::ClusterAxes axes = plan_.rings[group.ring].walked_alike;
+        for (Expr e : copy->src.start) axes &= ~AxesOf(e);
+        SharedCopy shared;
+        for (size_t d = 0; d < cluster.size(); ++d) {
+          if (cluster[d] == 1 || (axes >> d & 1) == 0) continue;
+          shared.axes |= kir::ClusterAxes{1} << d;
+          shared.parts *= cluster[d];
+        }
+        if (shared.axes != 0 && CanDivide(*copy, &shared)) plan_.shared[copy] = shared;
+      }
+    }
+  }
+
+  bool CanDivide(const Copy& copy, SharedCopy* shared) const {
+    const SharedLayout& tile = s_.shared.at(copy.dst.buffer);
+    const std::vector<int64_t> box = s_.Extents(copy.src.extent);
+    const int64_t panel = TmaPanel(s_, copy.src.buffer, box, tile, s_.buffer(copy.dst.buffer).dtype), panels = box.back() / panel;
+    shared->by_panel = panels % shared->parts == 0;
+    if (shared->by_panel) return true;
+    const auto rows = std::find_if(box.begin(), box.end() - 1, [](int64_t extent) { return extent != 1; });
+    if (rows == box.end() - 1 || *rows % shared->parts != 0) return false;
+    const int64_t part = tile.rows() / shared->parts;
+    return tile.swizzled ? part % kSwizzleRows == 0 : part * tile.pitch % kTileAlignment == 0;
+  }
+
   TileState& s_;
   const Launch& launch_;
   absl::flat_hash_set<BufferId> written_;
+  absl::flat_hash_map<VarId, kir::ClusterAxes> varies_;  // variables known so far: axes along which they may differ
   std::vector<Candidate> candidates_;
   std::vector<Surroundings> around_;  // of the groups
   RingPlan plan_;
@@ -211,6 +267,17 @@ class RingFinder {
 }  // namespace
 
 RingPlan FindRings(TileState& state) { return RingFinder(state).Run(); }
+
+std::vector<int> ClusterWanted(const TileState& state) {
+  const Launch& launch = state.program.launches[state.launch];
+  std::vector<int> cluster(launch.grid.size(), 1);
+  if (state.target.family != Family::kHopper || launch.cooperative) return cluster;
+  for (size_t d = 0; d < launch.cluster.size(); ++d) {
+    int64_t extent = 1;
+    if (state.program.exprs.AsInt(launch.cluster[d], &extent)) cluster[d] = static_cast<int>(extent);
+  }
+  return cluster;
+}
 
 int64_t TmaPanel(const TileState& state, BufferId id, const std::vector<int64_t>& box, const SharedLayout& tile, DType tile_dtype, std::string* why) {
   const Buffer& tensor = state.buffer(id);
@@ -225,6 +292,7 @@ int64_t TmaPanel(const TileState& state, BufferId id, const std::vector<int64_t>
   for (int d : MovingDims(tile.extents)) stored.push_back(tile.extents[d]);
   if (moving != stored || moving.empty() || box.back() != tile.extents.back()) return no("the last dimension of tensor and tile differ");
   const int64_t panel_bytes = tile.swizzled ? tile.panel : box.back() * bytes;
+  if (tile.folded) return no("threads read the tile across its rows, for which it is laid out");
   if (!tile.swizzled && (tile.pitch != panel_bytes || tile.panel < panel_bytes)) return no("the tile's rows are padded");
   if (panel_bytes % kTmaAlignment != 0) return no("rows of the tile are no multiple of 16 bytes");
   if (tile.swizzled && tile.extents.back() * bytes > panel_bytes && tile.rows() % kSwizzleRows != 0) return no("panels of the tile do not start on swizzle patterns");

@@ -21,12 +21,21 @@ struct RingGroup {
   size_t ring = 0;
 };
 
+// How the blocks of a cluster that copy the same box share the work: along these axes of the cluster, a part of the panels or else of the rows each. No axes:
+// they don't.
+struct SharedCopy {
+  kir::ClusterAxes axes = 0;
+  int parts = 1;
+  bool by_panel = false;
+};
+
 struct RingTiles {
   std::vector<BufferId> buffers;  // of the program
   int slots = 1;
   // How often a tile of the grid goes through it, where that is the same for all of them.
   bool trips_known = true;
   Expr trips;
+  kir::ClusterAxes walked_alike = 0;  // axes of the cluster along which all blocks go through it in step
 };
 
 // Several groups share a ring when they fill the same tiles, as two loops that follow each other may.
@@ -35,6 +44,7 @@ struct RingPlan {
   std::vector<RingGroup> groups;
   absl::flat_hash_map<const Copy*, size_t> group_of;     // absent: not by TMA
   absl::flat_hash_map<BufferId, size_t> ring_of_buffer;  // program buffers
+  absl::flat_hash_map<const Copy*, SharedCopy> shared;  // copies that blocks of a cluster share
   absl::flat_hash_map<const Copy*, std::string> why_not;  // of copies from global to shared memory, for people
   bool Has(const Copy& copy) const { return group_of.contains(&copy); }
 };
@@ -45,6 +55,9 @@ RingPlan FindRings(TileState& state);
 // Width in elements of the panels in which TMA moves a box of `tensor` (extents, one a dim) to or from `tile`; 0 when it cannot, and `why` says which rule
 // is broken (PTX ISA "Tensor copies"; CUDA driver API cuTensorMapEncodeTiled).
 int64_t TmaPanel(const TileState& state, BufferId tensor, const std::vector<int64_t>& box, const SharedLayout& tile, DType tile_dtype, std::string* why = nullptr);
+
+// Blocks of a cluster along each dim of the grid, as the program asks for; all 1 where the target has no clusters, or blocks wait for each other in another way.
+std::vector<int> ClusterWanted(const TileState& state);
 
 // True when a producer can compute `e`: no tile is read, no tensor that the launch writes, no variable but `known`.
 bool ProducerCanCompute(const TileState& state, Expr e, const std::vector<VarId>& known);

@@ -13,8 +13,22 @@ namespace {
 constexpr int kTypicalSms = 132;
 constexpr double kL2BytesPerCycle = 60, kLanes = 128, kMemoryBytesPerCycle = 2500, kSmsForMemory = 0.75;
 constexpr double kTileCycles = 2300, kTurnCycles = 400, kLaunchCycles = 4000, kNotHidden = 1.0 / 16;
+constexpr double kShareCycles = 1500, kShareBytesPerCycle = 32;
+constexpr double kClusterCycles = 100, kUnevenPitch = 1.7;
+constexpr int64_t kLineBytes = 128;
+constexpr double kSingleElement = 0.4;
 constexpr double kMmaSyncRate = 1024, kUnevenPanels = 1.1;
 constexpr int64_t kWarpgroupThreads = 128, kManyAccumulators = 48;  // as the plan of roles
+
+// Blocks of a grid, in whole clusters.
+double Blocks(const std::vector<DimExpr>& grid, const std::vector<int64_t>& cluster, const DimValues& values) {
+  double blocks = 1;
+  for (size_t d = 0; d < grid.size(); ++d) {
+    const int64_t across = d < cluster.size() ? cluster[d] : 1, extent = std::max<int64_t>(grid[d].Eval(values), 0);
+    blocks *= static_cast<double>((extent + across - 1) / across * across);
+  }
+  return blocks;
+}
 
 double Product(const std::vector<DimExpr>& factors, const DimValues& values) {
   double product = 1;
@@ -27,7 +41,8 @@ double Product(const std::vector<DimExpr>& factors, const DimValues& values) {
 // Walks a program and adds up its statements.
 class CostModelBuilder {
  public:
-  CostModelBuilder(const Program& program, const Target& target) : program_(program), target_(target) {}
+  CostModelBuilder(const Program& program, const Target& target, bool any_arguments)
+      : program_(program), target_(target), any_arguments_(any_arguments) {}
 
   CostModel::LaunchCost Add(const Launch& launch) {
     cost_ = {};
@@ -36,13 +51,18 @@ class CostModelBuilder {
       cost_.grid.push_back(Compile(launch.grid[i]).value_or(DimExpr()));
       if (i < launch.block_vars.size()) SetMiddle(launch.block_vars[i], Int(0), launch.grid[i]);
     }
+    SetCluster(launch);
     accumulators_ = 0;
     threads_ = 0;
     program_.exprs.AsInt(launch.threads, &threads_);
     Walk(launch.body, {});
-    const bool takes_turns = target_.family == Family::kHopper && threads_ == kWarpgroupThreads &&
+    const bool takes_turns = target_.family == Family::kHopper && cost_.shares == 1 && threads_ == kWarpgroupThreads &&
                              accumulators_ >= kManyAccumulators * kWarpgroupThreads;
     cost_.tile_cycles = takes_turns ? kTurnCycles : kTileCycles;
+    for (const int64_t across : cost_.cluster) cost_.tile_cycles += across > 1 ? kClusterCycles : 0;
+    if (cost_.shares > 1) {
+      cost_.tile_cycles += kShareCycles + (cost_.shares - 1) * 4 * static_cast<double>(accumulators_) / kShareBytesPerCycle;
+    }
     return std::move(cost_);
   }
 
@@ -133,7 +153,51 @@ class CostModelBuilder {
     const Buffer& src = program_.buffers[copy.src.buffer];
     if (src.scope != Scope::kGlobal) return AddElements(copy.src, times);
     const Extents extents = ExtentsOf(copy.src.extent);
-    At(times, extents.dynamic).bytes += static_cast<double>(extents.product()) * DTypeBytes(src.dtype);
+    Times more = extents.dynamic;
+    double bytes = static_cast<double>(extents.product()) * DTypeBytes(src.dtype);
+    if (const Expr uneven = UnevenPitch(src); uneven && target_.family == Family::kHopper) {
+      // 1, or kUnevenPitch where the remainder is not 0; in tenths.
+      const Expr is_uneven = Make(ExprOp::kMin, uneven, Int(1));
+      more.push_back(Make(ExprOp::kAdd, Int(10), Make(ExprOp::kMul, is_uneven, Int(static_cast<int64_t>(10 * (kUnevenPitch - 1) + 0.5)))));
+      bytes /= 10;
+    }
+    At(times, more).bytes += bytes / SharersOf(copy);
+    if (any_arguments_) At(times, extents.dynamic).elements += static_cast<double>(extents.product()) * kSingleElement * kLanes;
+  }
+  // The bytes by which a row of a tensor is longer than whole lines, if it has rows.
+  Expr UnevenPitch(const Buffer& tensor) {
+    const size_t rank = tensor.shape.size();
+    if (rank < 2) return {};
+    const Expr pitch = OverDims(tensor.strides.empty() ? tensor.shape.back() : tensor.strides[rank - 2]);
+    if (!pitch) return {};
+    const Expr rest = Make(ExprOp::kFloorMod, Make(ExprOp::kMul, pitch, Int(DTypeBytes(tensor.dtype))), Int(kLineBytes));
+    return program_.exprs.IsInt(rest, 0) ? Expr{} : rest;
+  }
+  void SetCluster(const Launch& launch) {
+    varies_.clear();
+    for (size_t d = 0; d < launch.block_vars.size(); ++d) varies_[launch.block_vars[d]] = uint32_t{1} << d;
+    if (target_.family != Family::kHopper || launch.cooperative) return;
+    for (const Expr e : launch.cluster) {
+      cost_.cluster.push_back(1);
+      program_.exprs.AsInt(e, &cost_.cluster.back());
+    }
+  }
+  // The dims of the grid that `e` depends on, one bit each.
+  uint32_t GridDimsOf(Expr e) const {
+    uint32_t dims = 0;
+    ForEachNode(program_.exprs, e, [&](Expr, const ExprNode& node) {
+      const auto var = node.op == ExprOp::kVar ? varies_.find(static_cast<VarId>(node.i)) : varies_.end();
+      if (var != varies_.end()) dims |= var->second;
+    });
+    return dims;
+  }
+  // Blocks of a cluster that copy the same and so can share it.
+  double SharersOf(const Copy& copy) const {
+    uint32_t dims = 0;
+    for (const Expr e : copy.src.start) dims |= GridDimsOf(e);
+    double sharers = 1;
+    for (size_t d = 0; d < cost_.cluster.size(); ++d) sharers *= (dims >> d & 1) != 0 ? 1.0 : static_cast<double>(cost_.cluster[d]);
+    return sharers;
   }
   void AddGemm(const Gemm& gemm, const Times& times);
   double WgmmaCycles(const Gemm& gemm, int64_t m, int64_t n, int64_t k) const;
@@ -143,8 +207,10 @@ class CostModelBuilder {
 
   Program program_;
   const Target& target_;
+  const bool any_arguments_;
   CostModel::LaunchCost cost_;
   std::map<VarId, Expr> known_;
+  std::map<VarId, uint32_t> varies_;  // dims of the grid that a variable depends on, one bit each
   struct ById {
     bool operator()(const Times& a, const Times& b) const {
       return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](Expr x, Expr y) { return x.id < y.id; });
@@ -182,9 +248,14 @@ void CostModelBuilder::AddLoop(const For& loop, Times times) {
   const Expr begin = OverDims(loop.begin), end = OverDims(loop.end), step = OverDims(loop.step);
   if (begin && end && step) {
     const Expr span = Make(ExprOp::kSub, Make(ExprOp::kAdd, Make(ExprOp::kSub, end, begin), step), Int(1));
-    times.push_back(Make(ExprOp::kFloorDiv, span, step));
+    const Expr trips = Make(ExprOp::kFloorDiv, span, step);
+    int64_t shares = 1;
+    if (loop.split && times.empty() && cost_.shares == 1 && target_.family == Family::kHopper) program_.exprs.AsInt(loop.split, &shares);
+    cost_.shares *= static_cast<double>(shares);
+    times.push_back(Make(ExprOp::kFloorDiv, Make(ExprOp::kAdd, trips, Int(shares - 1)), Int(shares)));
   }
   SetMiddle(loop.var, loop.begin, loop.end);
+  for (const Expr e : {loop.begin, loop.end, loop.step}) varies_[loop.var] |= GridDimsOf(e);
   Walk(loop.body, times);
 }
 
@@ -213,6 +284,7 @@ void CostModelBuilder::Visit(const Stmt& stmt, const Times& times) {
                  [&](const For& loop) { AddLoop(loop, times); },
                  [&](const Let& let) {
                    if (const Expr value = OverDims(let.value)) known_[let.var] = value;
+                   varies_[let.var] = GridDimsOf(let.value);
                  },
                  [&](const ThreadRegion& region) {
                    At(times).elements += static_cast<double>(threads_ * static_cast<int64_t>(region.body.size()));
@@ -225,8 +297,9 @@ void CostModelBuilder::Visit(const Stmt& stmt, const Times& times) {
              stmt.op);
 }
 
-CostModel::CostModel(const Program& program, const Target& target) : sms_(target.sm_count > 0 ? target.sm_count : kTypicalSms) {
-  CostModelBuilder builder(program, target);
+CostModel::CostModel(const Program& program, const Target& target, bool any_arguments)
+    : sms_(target.sm_count > 0 ? target.sm_count : kTypicalSms) {
+  CostModelBuilder builder(program, target, any_arguments);
   for (const Launch& launch : program.launches) launches_.push_back(builder.Add(launch));
   for (const Param& param : program.params) {
     if (param.kind != Param::Kind::kTensor) continue;
@@ -239,7 +312,7 @@ double CostModel::Cycles(absl::Span<const int64_t> dims) const {
   const DimValues values{dims, {}};
   double on_chip = 0, most_blocks = 1;
   for (const LaunchCost& launch : launches_) {
-    const double blocks = Product(launch.grid, values);
+    const double blocks = Blocks(launch.grid, launch.cluster, values) * launch.shares;
     double tensor = 0, bytes = 0, elements = 0;
     for (const Work& work : launch.work) {
       const double times = Product(work.times, values);

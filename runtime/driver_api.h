@@ -86,6 +86,25 @@ inline constexpr int kCaptureModeRelaxed = 2;
 
 inline constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 
+// CUlaunchAttribute and CUlaunchConfig: how cuLaunchKernelEx is told of thread block clusters.
+struct LaunchAttribute {
+  int id = 0;  // CUlaunchAttributeID
+  char reserved[4] = {};
+  union {
+    char bytes[64];
+    uint64_t words[8];
+    unsigned cluster[3];  // blocks along x, y and z
+  };
+};
+inline constexpr int kLaunchClusterDimension = 4;
+struct LaunchConfig {
+  unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  Stream stream = nullptr;
+  LaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
+
 // CUtensorMap: opaque, a kernel parameter of 128 bytes.
 struct alignas(64) TensorMap {
   uint64_t words[16];

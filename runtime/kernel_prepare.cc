@@ -42,6 +42,7 @@ absl::StatusOr<LaunchRecord> RecordOf(const Program& program, const PrebuiltCubi
     kernel.cooperative = from.cooperative;
     kernel.persistent = from.persistent;
     kernel.blocks_per_sm = from.blocks_per_sm;
+    kernel.cluster = from.cluster;
     record.kernels.push_back(std::move(kernel));
   }
   return record;
@@ -106,19 +107,26 @@ absl::StatusOr<CacheEntry> Kernel::BuildOnce(const Variant& variant, PrepareStat
   return entry;
 }
 
-std::vector<absl::StatusOr<CacheEntry>> Kernel::Obtain(const std::vector<Variant*>& variants, PrepareMode mode) {
-  std::vector<absl::StatusOr<CacheEntry>> entries(variants.size(), absl::UnknownError(""));
-  std::vector<PrepareStats> stats(variants.size());
+void Kernel::AddMissing(std::vector<Missing>& missing) {
+  for (const auto& variant : variants_) {
+    if (!variant->is_settled()) missing.push_back({this, variant.get()});
+  }
+}
+
+std::vector<absl::StatusOr<CacheEntry>> Kernel::Obtain(const std::vector<Missing>& missing, PrepareMode mode) {
+  std::vector<absl::StatusOr<CacheEntry>> entries(missing.size(), absl::UnknownError(""));
+  std::vector<PrepareStats> stats(missing.size());
   std::vector<std::function<void()>> builds;
-  for (size_t i = 0; i < variants.size(); ++i) {
-    if (std::optional<CacheEntry> entry = FindCompiled(*variants[i], stats[i])) {
+  for (size_t i = 0; i < missing.size(); ++i) {
+    const auto [kernel, variant] = missing[i];
+    if (std::optional<CacheEntry> entry = kernel->FindCompiled(*variant, stats[i])) {
       entries[i] = *std::move(entry);
     } else if (mode == PrepareMode::kCachedOnly) {
       entries[i] = absl::NotFoundError(Cat("'", program().name, "' is not in the cache and may not be compiled now"));
     } else {
       builds.push_back([&, i] {
         try {
-          entries[i] = BuildOnce(*variants[i], stats[i]);
+          entries[i] = missing[i].kernel->BuildOnce(*missing[i].variant, stats[i]);
         } catch (const std::bad_alloc&) {
           entries[i] = absl::Status(absl::StatusCode::kResourceExhausted, "");  // without a text it needs no memory
         }
@@ -154,27 +162,47 @@ absl::Status Kernel::Prepare(PrepareMode mode) {
   if (is_prepared()) return absl::OkStatus();
   TILERT_RETURN_IF_ERROR(runtime_->CheckContext());
   const std::lock_guard<std::mutex> lock(prepare_mutex_);
-  std::vector<Variant*> missing;
-  for (const auto& variant : variants_) {
-    if (!variant->is_settled()) missing.push_back(variant.get());
+  std::vector<Missing> missing;
+  AddMissing(missing);
+  const size_t own = missing.size();
+  if (restriding_ != nullptr && restriding_->state() == Restriding::State::kUnprepared) {
+    for (const auto& kernel : restriding_->kernels()) kernel->AddMissing(missing);
   }
   const std::vector<absl::StatusOr<CacheEntry>> entries = Obtain(missing, mode);
   const auto start = Clock::now();
-  for (size_t i = 0; i < missing.size(); ++i) {
-    const absl::Status loaded = Load(*missing[i], entries[i], mode);
+  for (size_t i = 0; i < own; ++i) {
+    Variant& variant = *missing[i].variant;
+    const absl::Status loaded = Load(variant, entries[i], mode);
     // Not compiled, or code that this driver does not take: other variants, at last the general one, do this one's work.
     const bool is_final = !entries[i].ok() || absl::IsUnimplemented(loaded);
-    if (mode == PrepareMode::kBlocking && !loaded.ok() && is_final && i + 1 < missing.size() && entries.back().ok()) {
-      missing[i]->is_refused.store(true);
+    if (mode == PrepareMode::kBlocking && !loaded.ok() && is_final && i + 1 < own && entries[own - 1].ok()) {
+      variant.is_refused.store(true);
       runtime_->Log(
           LogLevel::kWarning, __FILE__, __LINE__,
-          Cat("'", program().name, "' runs without its fast variant", NameOf(*missing[i]->schedule), ": ", loaded.ToString()));
+          Cat("'", program().name, "' runs without its fast variant", NameOf(*variant.schedule), ": ", loaded.ToString()));
       continue;
     }
     TILERT_RETURN_IF_ERROR(loaded);
   }
+  LoadRestriding(absl::MakeConstSpan(missing).subspan(own), absl::MakeConstSpan(entries).subspan(own), mode);
   stats_.load_ms = MillisecondsSince(start);
   return absl::OkStatus();
+}
+
+// What is not there is done without.
+void Kernel::LoadRestriding(absl::Span<const Missing> missing, absl::Span<const absl::StatusOr<CacheEntry>> entries,
+                            PrepareMode mode) {
+  if (restriding_ == nullptr || restriding_->state() != Restriding::State::kUnprepared) return;
+  for (size_t i = 0; i < missing.size(); ++i) {
+    const absl::Status loaded = missing[i].kernel->Load(*missing[i].variant, entries[i], mode);
+    if (loaded.ok()) continue;
+    if (mode != PrepareMode::kBlocking) return;  // perhaps it can be compiled later
+    restriding_->SetState(Restriding::State::kRefused);
+    runtime_->Log(LogLevel::kInfo, __FILE__, __LINE__,
+                  Cat("'", program().name, "' copies no inputs of unaligned rows: ", loaded.ToString()));
+    return;
+  }
+  restriding_->SetState(Restriding::State::kReady);
 }
 
 absl::Status Kernel::PrepareAsync() {

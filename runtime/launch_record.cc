@@ -1,5 +1,8 @@
 #include "runtime/launch_record.h"
 
+#include <algorithm>
+
+#include "ir/limits.h"
 #include "ir/status_util.h"
 #include "runtime/tensor_map.h"
 
@@ -43,10 +46,19 @@ absl::Status CheckKernel(const Program& program, const KernelRecord& kernel) {
   return absl::OkStatus();
 }
 
+absl::Status CheckCluster(const KernelRecord& kernel) {
+  if (kernel.cluster.empty()) return absl::OkStatus();
+  uint64_t blocks = 1;
+  for (const uint32_t extent : kernel.cluster) blocks *= std::min<uint32_t>(extent, kMaxClusterBlocks + 1);
+  if (kernel.cluster.size() == kernel.grid.size() + 1 && blocks >= 1 && blocks <= kMaxClusterBlocks && !kernel.cooperative) return absl::OkStatus();
+  return absl::DataLossError("a launch record has an impossible cluster");
+}
+
 absl::Status CheckRecord(const Program& program, const LaunchRecord& record) {
   size_t maps = 0;
   for (const KernelRecord& kernel : record.kernels) {
     TILERT_RETURN_IF_ERROR(CheckKernel(program, kernel));
+    TILERT_RETURN_IF_ERROR(CheckCluster(kernel));
     maps += kernel.maps.size();
   }
   if (maps <= kMaxTensorMaps) return absl::OkStatus();
@@ -88,12 +100,20 @@ absl::StatusOr<KernelRecord> DecodeKernel(const Program& program, ByteReader& in
   kernel.cooperative = cooperative == 1;
   kernel.persistent = persistent == 1;
   kernel.blocks_per_sm = static_cast<uint32_t>(per_sm);
+  kernel.cluster.resize(in.Count(8));
+  for (uint32_t& extent : kernel.cluster) extent = static_cast<uint32_t>(std::min<uint64_t>(in.U64(), UINT32_MAX));
   kernel.maps.resize(in.Count(32));
   for (LoweredTensorMap& map : kernel.maps) map = DecodeMap(in);
   return kernel;
 }
 
 }  // namespace
+
+uint32_t KernelRecord::ClusterSize() const {
+  uint32_t size = 1;
+  for (const uint32_t extent : cluster) size *= extent;
+  return size;
+}
 
 absl::StatusOr<LaunchRecord> MakeLaunchRecord(const Program& program, const Lowered& lowered) {
   LaunchRecord record;
@@ -112,6 +132,7 @@ absl::StatusOr<LaunchRecord> MakeLaunchRecord(const Program& program, const Lowe
     kernel.cooperative = from.cooperative;
     kernel.persistent = from.persistent;
     if (from.persistent) kernel.blocks_per_sm = from.blocks_per_sm;
+    kernel.cluster = from.cluster;
     kernel.maps = from.maps;
     record.kernels.push_back(std::move(kernel));
   }
@@ -138,6 +159,8 @@ std::string EncodeLaunchRecord(const LaunchRecord& record) {
     out.U64(kernel.cooperative ? 1 : 0);
     out.U64(kernel.persistent ? 1 : 0);
     out.U64(kernel.blocks_per_sm);
+    out.U64(kernel.cluster.size());
+    for (const uint32_t extent : kernel.cluster) out.U64(extent);
     out.U64(kernel.maps.size());
     for (const LoweredTensorMap& map : kernel.maps) {
       out.U64(map.buffer);

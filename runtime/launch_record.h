@@ -14,7 +14,7 @@
 
 namespace tilert {
 
-inline constexpr uint64_t kLaunchAbi = 2;
+inline constexpr uint64_t kLaunchAbi = 3;
 
 // Tensor maps that all kernels of a program may have together.
 inline constexpr size_t kMaxTensorMaps = 32;
@@ -28,7 +28,10 @@ struct KernelRecord {
   bool cooperative = false;
   bool persistent = false;  // no more blocks than fit on the GPU at once: SMs · blocks_per_sm
   uint32_t blocks_per_sm = 1;
+  std::vector<uint32_t> cluster;  // blocks of a cluster along each grid dim, then those that share one block; empty: no clusters
   std::vector<LoweredTensorMap> maps;
+  // CTAs of a cluster; 1 without.
+  uint32_t ClusterSize() const;
 };
 
 struct LaunchRecord {

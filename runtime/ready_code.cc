@@ -15,16 +15,34 @@ uint64_t EncodeScalar(DType dtype, Value value) {
   return IsFloat(dtype) ? EncodeFloat(dtype, value.f) : static_cast<uint64_t>(value.i);
 }
 
-// Product of the grid's extents: 0 if any is zero or negative, −1 if it is beyond what a launch can have.
-int64_t CountBlocks(const std::vector<DimExpr>& grid, const DimValues& values) {
+// Product of the grid's extents, each up to whole clusters, times the blocks of a cluster that share one of the grid's: 0 if any is zero
+// or negative, −1 if it is beyond what a launch can have.
+int64_t CountBlocks(const KernelRecord& record, const DimValues& values) {
   int64_t extents[3] = {1, 1, 1};
-  for (size_t i = 0; i < grid.size() && i < 3; ++i) {
-    extents[i] = grid[i].Eval(values);
+  for (size_t i = 0; i < record.grid.size() && i < 3; ++i) {
+    extents[i] = record.grid[i].Eval(values);
     if (extents[i] <= 0) return 0;
+    if (!record.cluster.empty() && extents[i] <= kMaxBlocks) extents[i] = (extents[i] + record.cluster[i] - 1) / record.cluster[i] * record.cluster[i];
   }
-  int64_t blocks = 0;
-  if (__builtin_mul_overflow(extents[0], extents[1], &blocks) || __builtin_mul_overflow(blocks, extents[2], &blocks)) return -1;
+  int64_t blocks = record.cluster.empty() ? 1 : record.cluster.back();
+  for (const int64_t extent : extents) {
+    if (__builtin_mul_overflow(extent, blocks, &blocks)) return -1;
+  }
   return blocks <= kMaxBlocks ? blocks : -1;
+}
+
+cuda::LaunchConfig ConfigOf(const KernelRecord& record, unsigned blocks, cuda::Stream stream, cuda::LaunchAttribute* cluster) {
+  cuda::LaunchConfig config;
+  config.grid[0] = blocks;
+  config.block[0] = record.threads;
+  config.shared_bytes = record.shared_bytes;
+  config.stream = stream;
+  cluster->id = cuda::kLaunchClusterDimension;
+  cluster->cluster[0] = record.ClusterSize();
+  cluster->cluster[1] = cluster->cluster[2] = 1;
+  config.attributes = cluster;
+  config.attribute_count = 1;
+  return config;
 }
 
 }  // namespace
@@ -61,6 +79,7 @@ absl::Status ReadyCode::AddKernel(KernelRecord record, cuda::Function function, 
   Kernel kernel;
   kernel.function = function;
   kernel.most_blocks = record.persistent ? int64_t{runtime_.device().sm_count} * record.blocks_per_sm : kMaxBlocks;
+  if (!record.cluster.empty()) TILERT_RETURN_IF_ERROR(FitClusters(record, function, &kernel.most_blocks));
   for (const KernelArg& arg : record.args) {
     ArgSource source{arg.kind, arg.index, DType::kIndex};
     if (arg.kind == KernelArg::Kind::kTensor) {
@@ -77,6 +96,21 @@ absl::Status ReadyCode::AddKernel(KernelRecord record, cuda::Function function, 
   return absl::OkStatus();
 }
 
+// A cluster lies within one GPC, so that fewer of its blocks may fit on the GPU at once than SMs would hold.
+absl::Status ReadyCode::FitClusters(const KernelRecord& record, cuda::Function function, int64_t* most_blocks) const {
+  const cuda::Driver& driver = runtime_.driver();
+  if (driver.raw().LaunchKernelEx == nullptr || driver.raw().OccupancyMaxActiveClusters == nullptr)
+    return absl::UnimplementedError(Cat("kernel ", record.symbol, " is launched in clusters, which this driver does not know; update it"));
+  const auto size = static_cast<int>(record.ClusterSize());
+  cuda::LaunchAttribute cluster;
+  const cuda::LaunchConfig config = ConfigOf(record, static_cast<unsigned>(size), nullptr, &cluster);
+  int clusters = 0;
+  TILERT_RETURN_IF_ERROR(driver.OccupancyMaxActiveClusters(&clusters, function, &config));
+  if (clusters < 1) return absl::ResourceExhaustedError(Cat("no cluster of ", size, " blocks of kernel ", record.symbol, " fits on this GPU"));
+  *most_blocks = (record.persistent ? std::min<int64_t>(clusters, *most_blocks / size) : *most_blocks / size) * size;
+  return absl::OkStatus();
+}
+
 bool ReadyCode::EncodeMaps(const LaunchValues& values, LaunchMaps& maps) const {
   for (size_t i = 0; i < encoders_.size(); ++i) {
     if (!encoders_[i]->Fill(plan_, values, maps.maps[i])) return false;
@@ -86,7 +120,7 @@ bool ReadyCode::EncodeMaps(const LaunchValues& values, LaunchMaps& maps) const {
 
 absl::Status ReadyCode::LaunchOne(const Kernel& kernel, const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const {
   const KernelRecord& record = kernel.record;
-  const int64_t blocks = CountBlocks(record.grid, values.values());
+  const int64_t blocks = CountBlocks(record, values.values());
   if (blocks == 0) return absl::OkStatus();
   if (blocks < 0) {
     return InvalidArgument("'", plan_.program().name, "': these dims ask for more than ", kMaxBlocks, " blocks in one launch");
@@ -108,7 +142,12 @@ absl::Status ReadyCode::LaunchOne(const Kernel& kernel, const LaunchValues& valu
   const auto grid = static_cast<unsigned>(std::min(blocks, kernel.most_blocks));
   cuda::Result result;
   const char* call;
-  if (record.cooperative) {
+  if (!record.cluster.empty()) {
+    call = "cuLaunchKernelEx";
+    cuda::LaunchAttribute cluster;
+    const cuda::LaunchConfig config = ConfigOf(record, grid, stream, &cluster);
+    result = driver.LaunchKernelEx(&config, kernel.function, params, nullptr);
+  } else if (record.cooperative) {
     call = "cuLaunchCooperativeKernel";
     result =
         driver.LaunchCooperativeKernel(kernel.function, grid, 1, 1, record.threads, 1, 1, record.shared_bytes, stream, params);

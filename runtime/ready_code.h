@@ -46,6 +46,7 @@ class ReadyCode {
 
   ReadyCode(const Runtime& runtime, const ArgPlan& plan) : runtime_(runtime), plan_(plan) {}
   absl::Status AddKernel(KernelRecord record, cuda::Function function, uint32_t first_map);
+  absl::Status FitClusters(const KernelRecord& record, cuda::Function function, int64_t* most_blocks) const;
   bool EncodeMaps(const LaunchValues& values, LaunchMaps& maps) const;
   absl::Status LaunchOne(const Kernel& kernel, const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const;
 

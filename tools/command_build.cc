@@ -39,6 +39,7 @@ std::vector<CubinKernel> CubinKernels(const Lowered& lowered) {
   for (const LoweredKernel& from : lowered.kernels) {
     CubinKernel kernel{from.symbol, {}, from.threads, from.shared_bytes, from.cooperative, from.persistent, 1, {}};
     if (from.persistent) kernel.blocks_per_sm = from.blocks_per_sm;
+    kernel.cluster = from.cluster;
     for (const LoweredTensorMap& map : from.maps) kernel.maps.push_back({map.buffer, map.dtype, map.box, map.swizzle});
     for (const KernelArg& arg : from.args) {
       const auto kind = static_cast<CubinKernel::Arg::Kind>(static_cast<int>(arg.kind) + 1);

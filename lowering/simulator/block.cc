@@ -9,75 +9,89 @@
 namespace tilert::sim {
 double SteadySeconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-ThreadBlock::ThreadBlock(Run& run, uint32_t number)
-    : run_(run),
-      kernel_(*run.kernel),
-      number_(number),
-      components_{kernel_.kernel->warps, kernel_.ring_slots.back()},
+ThreadBlock::ThreadBlock(Cluster& cluster, int rank)
+    : cluster_(cluster),
+      run_(cluster.run_),
+      kernel_(cluster.kernel_),
+      rank_(rank),
+      number_(cluster.number_ * static_cast<uint32_t>(kir::ClusterSize(*kernel_.kernel)) + static_cast<uint32_t>(rank)),
+      components_(cluster.components_),
       groups_{{"", -1, 0, 0, kernel_.kernel->warps}},
       warps_(static_cast<size_t>(kernel_.kernel->warps)),
       shared_(static_cast<size_t>(kernel_.kernel->shared_bytes), kPoison),
       shared_shadow_(kernel_.kernel->shared_bytes, kernel_.shared_cell_bytes),
-      async_(*this) {
-  const std::vector<kir::Ring>& rings = kernel_.kernel->rings;
+      async_(*this),
+      status_(cluster.status_) {
+  const kir::Kernel& kernel = *kernel_.kernel;
   for (size_t w = 0; w < warps_.size(); ++w) {
     Warp& warp = warps_[w];
     warp.number = warp.index = static_cast<int>(w);
+    warp.rank = rank;
+    warp.component = rank * kernel.warps + warp.number;
     warp.frame.resize(kernel_.frame_rows * kLanes);
     warp.registers.resize(kernel_.buffers.size());
     warp.clock = Clock(components_);
-    warp.positions.resize(rings.size());
-    warp.held.resize(rings.size());
-    for (const kir::Ring& ring : rings) SetVar(warp, ring.slot, Value{.i = 0});
+    warp.positions.resize(kernel.rings.size());
+    warp.held.resize(kernel.rings.size());
+    for (const kir::Ring& ring : kernel.rings) SetVar(warp, ring.slot, Value{.i = 0});
     warp.stack.push_back({&kernel_.body});
-    warp.tile = TileCoords(kernel_, number);
-    for (size_t d = 0; d < warp.tile.size(); ++d) SetVar(warp, kernel_.kernel->block_vars[d], Value{.i = warp.tile[d]});
+    if (!kernel.cluster.empty()) SetVar(warp, kernel.cluster_rank, Value{.i = rank});
+    BindBlock(warp, cluster.number_);
   }
 }
 
-absl::Status ThreadBlock::Execute() {
-  ++run_.report->blocks;
-  while (!failed()) {
-    Warp* warp = PickWarp();
-    if (warp == nullptr) {
-      bool done = true;
-      for (const Warp& other : warps_) done = done && other.state == Warp::State::kDone;
-      if (done) break;
-      if (!async_.RunOne()) ReportDeadlock();
-      continue;
-    }
-    if (warp->state == Warp::State::kWaiting) async_.Pass(*warp);
-    // Now and then one warp runs far ahead.
-    int64_t burst = run_.random() % 8 == 0 ? 1000 : 1 + static_cast<int64_t>(run_.random() % 6);
-    while (burst-- > 0 && warp->state == Warp::State::kReady && !failed()) Step(*warp);
-    LandSome();
-    async_.RunSome();
-  }
-  if (!failed()) async_.CheckEnd();
-  return status_;
+// The block of the grid that is this one's in cluster `number` of the grid.
+bool ThreadBlock::BindBlock(Warp& warp, int64_t number) {
+  const kir::Kernel& kernel = *kernel_.kernel;
+  bool has_block = true;
+  warp.tile = BlockCoords(kernel_, number, rank_, &has_block);
+  for (size_t d = 0; d < warp.tile.size(); ++d) SetVar(warp, kernel.block_vars[d], Value{.i = warp.tile[d]});
+  if (!kernel.cluster.empty()) SetVar(warp, kernel.has_block, Value{.i = has_block});
+  return has_block;
 }
 
-Warp* ThreadBlock::PickWarp() {
-  const auto can_run = [this](const Warp& warp) {
-    return warp.state == Warp::State::kReady || (warp.state == Warp::State::kWaiting && async_.CanPass(warp));
-  };
-  size_t ready = 0;
-  for (const Warp& warp : warps_) ready += can_run(warp);
-  if (ready == 0) return nullptr;
-  size_t pick = run_.random() % ready;
+void ThreadBlock::ReachedBy(const Warp& other, uint32_t epoch) {
+  const Agent agent{cluster_.number_, epoch, static_cast<int16_t>(other.component), 0, other.stmt->number};
+  for (Agent& known : reached_) {
+    if (known.component == agent.component) return void(known = agent);
+  }
+  reached_.push_back(agent);
+}
+
+// Some warp of this block ended after each access of the others, by a barrier or the like.
+void ThreadBlock::CheckReached() {
+  for (const Agent& agent : reached_) {
+    const auto knows = [&](const Warp& warp) { return warp.clock.seen[static_cast<size_t>(agent.component)] >= agent.epoch; };
+    if (failed() || std::any_of(warps_.begin(), warps_.end(), knows)) continue;
+    status_ = Internal("kernel ", kernel_.kernel->name, ", block ", number_, ": may have ended when ", Describe(agent), " reaches its shared memory");
+  }
+}
+
+bool ThreadBlock::AddReady(std::vector<Warp*>* ready) {
+  bool done = true;
   for (Warp& warp : warps_) {
-    if (can_run(warp) && pick-- == 0) return &warp;
+    if (warp.state == Warp::State::kReady || (warp.state == Warp::State::kWaiting && async_.CanPass(warp))) ready->push_back(&warp);
+    done = done && warp.state == Warp::State::kDone;
   }
-  return nullptr;
+  return done;
+}
+
+void ThreadBlock::RunBurst(Warp& warp) {
+  if (warp.state == Warp::State::kWaiting) async_.Pass(warp);
+  // Now and then one warp runs far ahead.
+  int64_t burst = run_.random() % 8 == 0 ? 1000 : 1 + static_cast<int64_t>(run_.random() % 6);
+  while (burst-- > 0 && warp.state == Warp::State::kReady && !failed()) Step(warp);
+  LandSome();
+  async_.RunSome();
 }
 
 // What all lanes of the warp have done so far is known to all of them, and may be told to others.
 void ThreadBlock::SyncLanes(Warp& warp) {
-  const auto number = static_cast<size_t>(warp.number);
-  warp.clock.seen[number] = warp.epoch++;
-  warp.clock.fenced[number] = warp.own_fence;
-  warp.clock.seen[static_cast<size_t>(components_.StoreRead(warp.number))] = warp.stores_read;
-  warp.clock.seen[static_cast<size_t>(components_.StoreWrite(warp.number))] = warp.stores_written;
+  const auto own = static_cast<size_t>(warp.component);
+  warp.clock.seen[own] = warp.epoch++;
+  warp.clock.fenced[own] = warp.own_fence;
+  warp.clock.seen[static_cast<size_t>(components_.StoreRead(warp.component))] = warp.stores_read;
+  warp.clock.seen[static_cast<size_t>(components_.StoreWrite(warp.component))] = warp.stores_written;
 }
 
 void ThreadBlock::ArriveAtBarrier(Warp& warp, const CStmt& stmt) {
@@ -85,16 +99,39 @@ void ThreadBlock::ArriveAtBarrier(Warp& warp, const CStmt& stmt) {
   uint64_t hash = static_cast<uint64_t>(stmt.number) + 1;
   for (const ControlFrame& frame : warp.stack) hash = (hash ^ static_cast<uint64_t>(frame.value)) * 0x9e3779b97f4a7c15;
   warp.barrier_instance = hash;
+  const auto* sync = std::get_if<CBarSync>(&stmt.op);
+  if (sync != nullptr && sync->number > 0) return ArriveAtNamed(warp, *sync);
   Group group = groups_[static_cast<size_t>(warp.group)];
-  if (std::get<CBarSync>(stmt.op).by_warpgroup) {
+  if (sync != nullptr && sync->by_warpgroup) {
     group.first += warp.index / kWarpgroupWarps * kWarpgroupWarps;
     group.warps = kWarpgroupWarps;
   }
   for (int w = group.first; w < group.first + group.warps; ++w) {
     const Warp& other = warps_[static_cast<size_t>(w)];
-    if (other.state != Warp::State::kAtBarrier || other.group != warp.group) return;
+    if (other.state != Warp::State::kAtBarrier || other.group != warp.group || other.named != 0) return;
   }
   ReleaseBarrier(group);
+}
+
+// The numbered barriers of the hardware: any warps may meet, at whatever statement.
+void ThreadBlock::ArriveAtNamed(Warp& warp, const CBarSync& sync) {
+  warp.named = sync.number;
+  std::vector<Warp*> here;
+  for (Warp& other : warps_) {
+    if (other.state == Warp::State::kAtBarrier && other.named == sync.number) here.push_back(&other);
+  }
+  if (static_cast<int>(here.size()) < sync.warps) return;
+  Clock clock(components_);
+  for (Warp* other : here) {
+    SyncLanes(*other);
+    clock.Join(other->clock);
+  }
+  for (Warp* other : here) {
+    other->clock = clock;
+    other->state = Warp::State::kReady;
+    other->named = 0;
+  }
+  ++run_.report->barriers;
 }
 
 // All warps of the group are at a barrier: it must be the same.
@@ -119,13 +156,11 @@ void ThreadBlock::ReleaseBarrier(const Group& group) {
   ++run_.report->barriers;
 }
 
-// No warp can run and nothing is pending. Warps of a role that wait for the same are named together.
-void ThreadBlock::ReportDeadlock() {
+// Who waits where for what. Warps of a role that wait for the same are named together.
+std::string ThreadBlock::DescribeWaits() const {
   std::vector<std::pair<std::string, std::string>> waits;  // who, and where for what
-  const Warp* first = nullptr;
   for (const Warp& warp : warps_) {
     if (warp.state == Warp::State::kDone) continue;
-    if (first == nullptr) first = &warp;
     const Group& group = groups_[static_cast<size_t>(warp.group)];
     std::string what = warp.state == Warp::State::kWaiting ? async_.Awaited(warp) : "a barrier";
     for (int w = group.first; w < group.first + group.warps && warp.state == Warp::State::kAtBarrier; ++w) {
@@ -140,7 +175,12 @@ void ThreadBlock::ReportDeadlock() {
   }
   std::string text;
   for (const auto& [who, what] : waits) text += Cat(text.empty() ? "" : "; ", who, what);
-  Fail(*first, 0, Cat("deadlock: ", text));
+  return text;
+}
+
+void ThreadBlock::FailWaiting(const std::string& what) {
+  const auto waits = [](const Warp& warp) { return warp.state != Warp::State::kDone; };
+  Fail(*std::find_if(warps_.begin(), warps_.end(), waits), 0, what);
 }
 
 bool ThreadBlock::CountStep() {
@@ -175,20 +215,25 @@ std::string ThreadBlock::NameOf(const Warp& warp) const {
 }
 
 std::string ThreadBlock::Describe(const Agent& agent) const {
-  const int warps = components_.warps, warp = agent.component % std::max(warps, 1);
+  const int all = components_.warps, warps = kernel_.kernel->warps, slots = kernel_.ring_slots.back();
+  const bool is_load = agent.component >= 4 * all;
+  const int warp = agent.component % std::max(warps, 1);
+  const int rank = is_load ? (agent.component - 4 * all) / slots : agent.component % std::max(all, 1) / std::max(warps, 1);
   std::string who = Cat("warp ", warp);
-  if (agent.component >= 4 * warps) {
-    who = Cat("the load into ", async_.SlotName(agent.component - 4 * warps));
-  } else if (agent.component >= 2 * warps) {
+  if (is_load) {
+    who = Cat("the load into ", async_.SlotName((agent.component - 4 * all) % slots));
+  } else if (agent.component >= 2 * all) {
     who += "'s TMA store";
-  } else if (agent.component >= warps) {
+  } else if (agent.component >= all) {
     who += "'s wgmma";
   } else if (agent.block == kSeveralBlocks || agent.lane == kSeveralLanes) {
     who = agent.block == kSeveralBlocks ? "several threads" : Cat("several lanes of warp ", warp);
   } else {
     who += Cat(" lane ", agent.lane);
   }
-  return Cat(who, agent.block == number_ ? "" : " of another block", " at ", PathOf(agent.stmt));
+  const bool same = agent.block == cluster_.number_;
+  const std::string where = !same ? " of another block" : rank != rank_ ? Cat(" of block ", rank, " of the cluster") : "";
+  return Cat(who, where, " at ", PathOf(agent.stmt));
 }
 
 }  // namespace tilert::sim

@@ -1,6 +1,7 @@
 // One block of threads in execution.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,21 +9,32 @@
 #include "absl/status/status.h"
 #include "lowering/simulator/block_async.h"
 #include "lowering/simulator/block_state.h"
+#include "lowering/simulator/cluster.h"
 
 namespace tilert::sim {
 
 class ThreadBlock {
  public:
-  ThreadBlock(Run& run, uint32_t number);
-  absl::Status Execute();
+  ThreadBlock(Cluster& cluster, int rank);
+  int rank() const { return rank_; }
+  // Appends the warps that can run; true: all have ended.
+  bool AddReady(std::vector<Warp*>* ready);
+  void RunBurst(Warp& warp);
+  bool RunOneAsync() { return async_.RunOne(); }
+  void CheckEnd() { async_.CheckEnd(); }
+  std::string DescribeWaits() const;
+  void FailWaiting(const std::string& what);
 
  private:
   friend class AsyncWork;
   // block.cc: scheduling and synchronisation.
-  Warp* PickWarp();
+  bool BindBlock(Warp& warp, int64_t number);
+  // A warp of another block of the cluster touches this one's shared memory or barriers: it must know that this block does not end before.
+  void ReachedBy(const Warp& other, uint32_t epoch);
+  void CheckReached();
   void ArriveAtBarrier(Warp& warp, const CStmt& stmt);
   void ReleaseBarrier(const Group& group);
-  void ReportDeadlock();
+  void ArriveAtNamed(Warp& warp, const CBarSync& sync);
   void SyncLanes(Warp& warp);
   void Finish(Warp& warp);
   bool CountStep();
@@ -56,7 +68,8 @@ class ThreadBlock {
   void Write(Warp& warp, const Places& places, uint32_t mask, const LaneData& data);
   void WriteRegisters(Warp& warp, const Places& places, uint32_t mask, const LaneData& data);
   // Records accesses of memory; the lanes where every cell of the element holds a defined value.
-  uint32_t TouchCells(Warp& warp, const Places& places, uint32_t mask, AccessKind kind);
+  uint32_t TouchCells(Warp& warp, const Places& places, uint32_t mask, AccessKind kind, const LaneData* data = nullptr);
+  bool LeavesTheSame(const Places& places, uint32_t mask, int lane, const LaneData& data);
   int CellShift(const BufferInfo& info) const;  // log2 of the bytes of a cell of its shadow
   void TouchPoints(Warp& warp, Registers& registers, const Places& places, uint32_t mask, bool write);
   uint8_t* Memory(BufferId buffer);
@@ -66,6 +79,7 @@ class ThreadBlock {
 
   // block_points.cc: Elementwise.
   void RunPoints(Warp& warp, const CPoints& points);
+  void RunShuffle(Warp& warp, const CShuffle& shuffle, uint32_t mask);
   uint32_t RunLanes(Warp& warp, const CBlock& block, uint32_t mask, Flow& flow);
   void RunLaneStmt(Warp& warp, const CStmt& stmt, uint32_t& mask, Flow& flow);
   void RunLaneFor(Warp& warp, const CFor& loop, uint32_t& mask);
@@ -89,9 +103,21 @@ class ThreadBlock {
   void LandSome();
   void Settle(Warp& warp, std::vector<AsyncPiece>& pieces);
 
+  // block_cluster.cc
+  struct PartCoords {
+    std::array<Row, 4> rows;  // version, chunk, thread, element
+    std::array<const Value*, 4> list;
+  };
+  Places PartPlaces(const Warp& warp, BufferId part, int64_t reg, PartCoords& coords) const;
+  void RunPartStore(Warp& warp, const CPartStore& store);
+  void RunPartAdd(Warp& warp, const CPartAdd& add);
+
   // block_matrix.cc
   void RunMma(Warp& warp, const CMma& mma);
-  std::vector<float> Gather(Warp& warp, BufferId buffer, const std::vector<CMma::Element>& elements, size_t cells);
+  template <typename T>
+  void RunMmaOf(Warp& warp, const CMma& mma);
+  template <typename T>
+  std::vector<T> Gather(Warp& warp, BufferId buffer, const std::vector<CMma::Element>& elements, size_t cells, bool is_operand);
   void RunLaneReduce(Warp& warp, const CLaneReduce& reduce);
 
   // The first failure is kept; everything stops at the next statement.
@@ -104,16 +130,19 @@ class ThreadBlock {
   const std::string& PathOf(int stmt) const { return kernel_.paths[static_cast<size_t>(stmt)]; }
   const BufferInfo& Info(BufferId buffer) const { return kernel_.buffers[buffer]; }
 
+  Cluster& cluster_;
   Run& run_;
   const Compiled& kernel_;
-  uint32_t number_;
-  const Components components_;
+  const int rank_;         // in the cluster
+  const uint32_t number_;  // in the launch
+  const Components& components_;
   std::vector<Group> groups_;  // [0]: the block
   std::vector<Warp> warps_;
   std::vector<uint8_t> shared_;
   SharedShadow shared_shadow_;
+  std::vector<Agent> reached_;  // by component of the other warp: the last time
   AsyncWork async_;
-  absl::Status status_;
+  absl::Status& status_;  // of the cluster
   // The Elementwise that runs, and the register that its points are in now.
   const CPoints* points_ = nullptr;
   int64_t point_reg_ = 0;

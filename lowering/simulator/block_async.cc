@@ -24,6 +24,16 @@ AsyncWork::AsyncWork(ThreadBlock& block)
       slots_.push_back(std::move(slot));
     }
   }
+  const std::vector<kir::Barrier>& barriers = kernel_.kernel->barriers;
+  for (size_t b = 0; b < barriers.size(); ++b) {
+    for (int i = 0; i < barriers[b].size; ++i) {
+      Slot slot;
+      slot.ring = static_cast<kir::RingId>(rings.size() + b);
+      slot.full.count = slot.full.pending = barriers[b].arrivals;
+      slot.full.arriving = slot.full.completed = slot.empty.arriving = slot.empty.completed = Clock(block.components_);
+      slots_.push_back(std::move(slot));
+    }
+  }
   for (size_t b = 0; b < kernel_.buffers.size(); ++b) landed_[b].resize(static_cast<size_t>(kernel_.buffers[b].source->versions));
 }
 
@@ -38,11 +48,17 @@ void Mbarrier::TryComplete() {
 int AsyncWork::SlotOf(kir::RingId ring, int64_t position) const {
   return kernel_.ring_slots[ring] + static_cast<int>(position % kernel_.kernel->rings[ring].slots);
 }
+int AsyncWork::SlotComponent(int slot) const { return block_.components_.Slot(block_.rank_ * kernel_.ring_slots.back() + slot); }
 uint32_t AsyncWork::RoundOf(kir::RingId ring, int64_t position) const {
   return static_cast<uint32_t>(position / kernel_.kernel->rings[ring].slots);
 }
 std::string AsyncWork::SlotName(int slot) const {
   const kir::RingId ring = slots_[static_cast<size_t>(slot)].ring;
+  if (const size_t rings = kernel_.kernel->rings.size(); ring >= rings) {
+    int first = kernel_.ring_slots[rings];
+    for (size_t b = 0; b < ring - rings; ++b) first += kernel_.kernel->barriers[b].size;
+    return Cat("barrier ", kernel_.kernel->barriers[ring - rings].name, "[", slot - first, "]");
+  }
   return Cat("slot ", slot - kernel_.ring_slots[ring], " of ring ", kernel_.kernel->rings[ring].name);
 }
 
@@ -73,8 +89,12 @@ void AsyncWork::Execute(Warp& warp, const CStmt& stmt) {
       [&](const CExpectTx& s) { Run(warp, s); },
       [&](const CRelease& s) { Run(warp, s); },
       [&](const CAdvance& s) { Run(warp, s); },
+      [&](const CMbarArrive& s) { Run(warp, s); },
+      [&](const CMbarWait& s) { Run(warp, s); },
+      [&](const CMbarExpect& s) { Run(warp, s); },
       [&](const COrderWait&) { WaitAt(warp); },
       [&](const COrderPass&) { PassOrder(warp); },
+      [&](const CClusterSync&) { ArriveAtSync(warp, stmt); },
       [](const auto&) {},
   };
   std::visit(visitor, stmt.op);
@@ -95,12 +115,18 @@ int64_t AsyncWork::OrderNeeds(const Warp& warp) const {
 }
 
 bool AsyncWork::CanPass(const Warp& warp) const {
+  if (warp.awaited >= 0) {
+    return (slots_[static_cast<size_t>(warp.awaited)].full.phase & 1) != (warp.awaited_parity ? 1u : 0u);
+  }
   if (const auto* acquire = std::get_if<CAcquire>(&warp.stmt->op)) {
     bool parity = false;
     const Mbarrier& barrier = Awaits(warp, *acquire, &parity);
     return (barrier.phase & 1) != (parity ? 1u : 0u);
   }
   const Group& group = block_.groups_[static_cast<size_t>(warp.group)];
+  if (std::holds_alternative<CClusterSync>(warp.stmt->op)) {
+    return block_.cluster_.SyncOf(group.role, block_.rank_).completed > warp.syncs[group.role < 0 ? 0 : 1];
+  }
   const int64_t needed = OrderNeeds(warp);
   if (needed == 0) return true;
   const auto& passes = tokens_[static_cast<size_t>(group.role)].passes[static_cast<size_t>(1 - group.instance)];
@@ -118,8 +144,40 @@ void AsyncWork::WaitAt(Warp& warp) {
   if (CanPass(warp)) Pass(warp);
 }
 
+// One more warp is at a barrier across blocks.
+void AsyncWork::ArriveAtSync(Warp& warp, const CStmt& stmt) {
+  const Group& group = block_.groups_[static_cast<size_t>(warp.group)];
+  const kir::Kernel& kernel = *kernel_.kernel;
+  Cluster::Sync& sync = block_.cluster_.SyncOf(group.role, block_.rank_);
+  const int warps = group.role < 0 ? kernel.warps * block_.cluster_.size()
+                                   : group.warps * kir::ClusterExtent(kernel, kir::SplitAxis(kernel));
+  if (sync.arrived > 0 && sync.stmt != &stmt)
+    return block_.Fail(warp, 0, Cat("waits at this ClusterSync while others wait at ", block_.PathOf(sync.stmt->number)));
+  sync.stmt = &stmt;
+  block_.SyncLanes(warp);
+  sync.arriving.Join(warp.clock);
+  if (++sync.arrived == warps) {
+    ++sync.completed;
+    sync.arrived = 0;
+    std::swap(sync.last, sync.arriving);
+    sync.arriving.Reset();
+  }
+  WaitAt(warp);
+}
+
 void AsyncWork::Pass(Warp& warp) {
   warp.state = Warp::State::kReady;
+  if (warp.awaited >= 0) {
+    warp.clock.Join(slots_[static_cast<size_t>(warp.awaited)].full.completed);
+    warp.awaited = -1;
+    return;
+  }
+  if (std::holds_alternative<CClusterSync>(warp.stmt->op)) {
+    const Group& group = block_.groups_[static_cast<size_t>(warp.group)];
+    warp.clock.Join(block_.cluster_.SyncOf(group.role, block_.rank_).last);
+    ++warp.syncs[group.role < 0 ? 0 : 1];
+    return;
+  }
   if (const auto* acquire = std::get_if<CAcquire>(&warp.stmt->op)) return PassRing(warp, *acquire);
   if (const int64_t needed = OrderNeeds(warp); needed > 0) {
     const Group& group = block_.groups_[static_cast<size_t>(warp.group)];
@@ -142,7 +200,13 @@ void AsyncWork::PassRing(Warp& warp, const CAcquire& acquire) {
 }
 
 std::string AsyncWork::Awaited(const Warp& warp) const {
+  if (warp.awaited >= 0) {
+    const Mbarrier& barrier = slots_[static_cast<size_t>(warp.awaited)].full;
+    return Cat("phase of parity ", warp.awaited_parity ? 1 : 0, " of ", SlotName(warp.awaited), " (", barrier.phase, " phases are complete, ",
+               barrier.count - barrier.pending, " of ", barrier.count, " arrivals and all but ", barrier.bytes, " bytes of the next have come)");
+  }
   const auto* acquire = std::get_if<CAcquire>(&warp.stmt->op);
+  if (std::holds_alternative<CClusterSync>(warp.stmt->op)) return "the other warps of its cluster";
   if (acquire == nullptr) return "the order token";
   const int64_t position = warp.positions[acquire->ring];
   bool parity = false;
@@ -168,6 +232,8 @@ void AsyncWork::Run(Warp& warp, const CExpectTx& expect) {
   if (warp.lanes == 1) block_.SyncLanes(warp);
   full.arriving.Join(warp.clock);
   full.bytes += expect.bytes;
+  if (full.bytes < 0)
+    return block_.Fail(warp, 0, Cat("expects ", expect.bytes, " bytes in ", SlotName(number), ", but ", -full.bytes, " more have arrived already"));
   --full.pending;
   full.TryComplete();
 }
@@ -183,14 +249,23 @@ void AsyncWork::Run(Warp& warp, const CRelease& release) {
   }
   held.erase(found);
   const int number = SlotOf(release.ring, position);
-  Mbarrier& empty = slots_[static_cast<size_t>(number)].empty;
   const uint32_t round = RoundOf(release.ring, position);
+  block_.SyncLanes(warp);
+  for (int rank : PeersOf(*kernel_.kernel, kernel_.kernel->rings[release.ring], block_.rank_)) {
+    if (!block_.failed()) ReleaseAt(warp, block_.cluster_.block(rank).async_, number, round);
+  }
+}
+
+// Arrives at the empty barrier of a slot of this block or another.
+void AsyncWork::ReleaseAt(Warp& warp, AsyncWork& owner, int number, uint32_t round) {
+  Mbarrier& empty = owner.slots_[static_cast<size_t>(number)].empty;
+  const std::string whose = &owner == this ? "" : Cat(" of block ", owner.block_.rank_, " of the cluster");
   if (empty.phase != round) {
     return block_.Fail(warp, 0,
-                       Cat("arrives at the empty barrier of ", SlotName(number), " for round ", round, ", but it is in phase ",
+                       Cat("arrives at the empty barrier of ", SlotName(number), whose, " for round ", round, ", but it is in phase ",
                            empty.phase, ": more arrivals than the ring's ", empty.count, " consumers, or too few before"));
   }
-  block_.SyncLanes(warp);
+  if (&owner != this) owner.block_.ReachedBy(warp, warp.epoch - 1);
   empty.arriving.Join(warp.clock);
   --empty.pending;
   empty.TryComplete();
@@ -213,6 +288,53 @@ void AsyncWork::PassOrder(Warp& warp) {
   block_.SyncLanes(warp);
   passes[number].clock.Join(warp.clock);
   ++passes[number].warps;
+}
+
+// ---- declared barriers
+
+// The slot of an element of a declared barrier; −1 after a failure.
+int AsyncWork::BarrierSlot(Warp& warp, kir::BarrierId id, const Code& index) {
+  const kir::Kernel& kernel = *kernel_.kernel;
+  int first = kernel_.ring_slots[kernel.rings.size()];
+  for (kir::BarrierId b = 0; b < id; ++b) first += kernel.barriers[b].size;
+  const int64_t at = block_.Uniform(warp, index).i;
+  if (block_.failed()) return -1;
+  if (at >= 0 && at < kernel.barriers[id].size) return first + static_cast<int>(at);
+  block_.Fail(warp, 0, Cat("barrier ", kernel.barriers[id].name, " has no element ", at));
+  return -1;
+}
+
+void AsyncWork::Run(Warp& warp, const CMbarArrive& arrive) {
+  const int number = BarrierSlot(warp, arrive.barrier, arrive.index);
+  if (number < 0) return;
+  Mbarrier& barrier = slots_[static_cast<size_t>(number)].full;
+  block_.SyncLanes(warp);
+  for (int lane = 0; lane < kLanes && !block_.failed(); ++lane) {
+    if (barrier.pending == 0) return block_.Fail(warp, lane, Cat("more arrivals at ", SlotName(number), " than a phase counts, before its bytes have come"));
+    barrier.arriving.Join(warp.clock);
+    --barrier.pending;
+    barrier.TryComplete();
+  }
+}
+
+void AsyncWork::Run(Warp& warp, const CMbarWait& wait) {
+  const int number = BarrierSlot(warp, wait.barrier, wait.index);
+  const int64_t parity = number < 0 ? 0 : block_.Uniform(warp, wait.parity).i;
+  if (block_.failed()) return;
+  warp.awaited = number;
+  warp.awaited_parity = (parity & 1) != 0;
+  warp.state = Warp::State::kWaiting;
+  if (CanPass(warp)) Pass(warp);
+}
+
+void AsyncWork::Run(Warp& warp, const CMbarExpect& expect) {
+  if (!Issues(warp)) return;
+  const int number = BarrierSlot(warp, expect.barrier, expect.index);
+  if (number < 0) return;
+  Mbarrier& barrier = slots_[static_cast<size_t>(number)].full;
+  if (barrier.pending == 0 && barrier.bytes == 0) return block_.Fail(warp, 0, Cat("announces bytes to a phase of ", SlotName(number), " that is complete"));
+  barrier.bytes += expect.bytes;
+  barrier.TryComplete();
 }
 
 // ---- when things happen
@@ -272,11 +394,12 @@ void AsyncWork::CheckEnd() {
   while (!block_.failed() && RunOne()) {
   }
   for (size_t s = 0; s < slots_.size() && !block_.failed(); ++s) {
-    if (slots_[s].filled <= slots_[s].acquired) continue;
+    if (slots_[s].filled <= slots_[s].acquired || slots_[s].ring >= kernel_.kernel->rings.size()) continue;
     block_.status_ =
         Internal("kernel ", kernel_.kernel->name, ", block ", block_.number_, ": ends though nobody has waited for round ",
                  slots_[s].filled - 1, " of ", SlotName(static_cast<int>(s)), " to be full");
   }
+  block_.CheckReached();
 }
 
 void AsyncWork::SharedWritten(BufferId buffer) {

@@ -61,6 +61,7 @@ class AsyncWork {
 
   // block_async.cc
   int SlotOf(kir::RingId ring, int64_t position) const;
+  int SlotComponent(int slot) const;  // of clocks
   uint32_t RoundOf(kir::RingId ring, int64_t position) const;
   const Mbarrier& Awaits(const Warp& warp, const CAcquire& acquire, bool* parity) const;
   bool Issues(const Warp& warp) const;  // holds the thread that issues TMA
@@ -68,9 +69,15 @@ class AsyncWork {
   void PassRing(Warp& warp, const CAcquire& acquire);
   void Run(Warp& warp, const CExpectTx& expect);
   void Run(Warp& warp, const CRelease& release);
+  void ReleaseAt(Warp& warp, AsyncWork& owner, int number, uint32_t round);
   void Run(Warp& warp, const CAdvance& advance);
+  int BarrierSlot(Warp& warp, kir::BarrierId id, const Code& index);
+  void Run(Warp& warp, const CMbarArrive& arrive);
+  void Run(Warp& warp, const CMbarWait& wait);
+  void Run(Warp& warp, const CMbarExpect& expect);
   int64_t OrderNeeds(const Warp& warp) const;
   void PassOrder(Warp& warp);
+  void ArriveAtSync(Warp& warp, const CStmt& stmt);
   void FailAt(int stmt, const std::string& what);
 
   // block_tma.cc
@@ -82,10 +89,14 @@ class AsyncWork {
   std::vector<int64_t> Coords(Warp& warp, const CTmaTile& tile);
   Observer AsyncObserver(const Warp& warp, int lane, int component, uint32_t epoch) const;
   void TouchTile(Warp& warp, BufferId tile, int64_t version, bool write, const Observer& now);
-  void TouchShare(Warp& warp, const CTmaTile& tile, const PendingStore& store, const Observer& now);
+  void TouchShare(Warp& warp, ThreadBlock& owner, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, int share,
+                  bool write, const Observer& now);
+  std::vector<int> Receivers(kir::ClusterAxes axes) const;
+  void Receive(Warp& warp, ThreadBlock& sender, const PendingLoad& work);
   void TouchTensor(Warp& warp, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, int share,
                    AccessKind kind, const Observer& now);
   void Run(Warp& warp, const CStmt& stmt, const CTmaLoad& load);
+  void LoadAt(Warp& warp, const CStmt& stmt, const CTmaLoad& load);
   void Run(Warp& warp, const CStmt& stmt, const CTmaStore& store);
   void Run(Warp& warp, const CStoreWait& wait);
   void Land(const PendingLoad& load);

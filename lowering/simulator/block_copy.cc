@@ -86,13 +86,14 @@ void ThreadBlock::CheckVectors(Warp& warp, const CCopy& copy, Side& side, int64_
   }
 }
 
-// Each eight elements along the rows of an 8×8 matrix lie in one aligned 16-byte chunk.
+// The elements of a row of an 8×8 matrix of 16 bits lie in one aligned 16-byte chunk.
 void ThreadBlock::CheckMatrixRows(Warp& warp, const CCopy& copy, const Side& src, int64_t reg, uint32_t mask) {
+  const int64_t bytes = Info(copy.method == kir::CopyMethod::kStmatrix ? copy.dst.buffer : copy.src.buffer).bytes;
   const int along = copy.method == kir::CopyMethod::kLdmatrixTrans ? 0 : 1;
   for (int l = 0; l < kLanes; ++l) {
     if ((mask >> l & 1) == 0) continue;
-    const int64_t in_row = copy.layout->Coord(reg, l, warp.index, along) % 8;
-    if ((src.places.at[static_cast<size_t>(l)] - 2 * in_row) % 16 != 0) {
+    const int64_t in_row = copy.layout->Coord(reg, l, warp.index, along) % (16 / bytes);
+    if ((src.places.at[static_cast<size_t>(l)] - bytes * in_row) % 16 != 0) {
       return Fail(warp, l, Cat("the matrix row of ", Describe(src.places, l), " is not an aligned 16-byte chunk"));
     }
   }
@@ -206,7 +207,7 @@ void ThreadBlock::LandSome() {
 void ThreadBlock::Settle(Warp& warp, std::vector<AsyncPiece>& pieces) {
   for (AsyncPiece& piece : pieces) {
     Land(piece);
-    const Agent agent{number_, warp.epoch, static_cast<int16_t>(warp.number), static_cast<int16_t>(piece.lane), piece.stmt};
+    const Agent agent{cluster_.number_, warp.epoch, static_cast<int16_t>(warp.component), static_cast<int16_t>(piece.lane), piece.stmt};
     const int64_t cell_bytes = kernel_.shared_cell_bytes;
     for (int64_t cell = piece.dst / cell_bytes; cell < (piece.dst + piece.bytes) / cell_bytes; ++cell) {
       shared_shadow_.Settle(static_cast<size_t>(cell), agent, true);

@@ -113,23 +113,25 @@ void ThreadBlock::EnterTiles(Warp& warp, const CStmt& stmt, const CForTiles& til
     return g.role == group.role;
   }));
   ControlFrame frame{&tiles.body, 0, &stmt};
-  frame.value = number_ + group.instance * run_.blocks;
-  frame.step = instances * run_.blocks;
-  frame.end = Tiles(kernel_);
+  const int64_t clusters = run_.blocks / cluster_.size();
+  frame.value = cluster_.number_ + group.instance * clusters;
+  frame.step = instances * clusters;
+  frame.end = Clusters(kernel_);
   if (frame.value >= frame.end) return;
   warp.stack.push_back(frame);
   BindTile(warp, stmt, frame.value);
 }
 
 void ThreadBlock::BindTile(Warp& warp, const CStmt& stmt, int64_t tile) {
-  warp.tile = TileCoords(kernel_, tile);
-  for (size_t d = 0; d < warp.tile.size(); ++d) SetVar(warp, kernel_.kernel->block_vars[d], Value{.i = warp.tile[d]});
-  if (warp.index != 0) return;
+  const kir::Kernel& kernel = *kernel_.kernel;
+  const bool is_first = rank_ < cluster_.size() / kir::ClusterExtent(kernel, kir::SplitAxis(kernel));  // of those that work on the block
+  if (!BindBlock(warp, tile) || !is_first || warp.index != 0) return;
+  const int64_t number = BlockNumber(kernel_, warp.tile);
   auto found =
       std::find_if(run_.visits.begin(), run_.visits.end(), [&](const auto& visits) { return visits.first == stmt.number; });
   if (found == run_.visits.end())
     found = run_.visits.insert(found, {stmt.number, std::vector<uint16_t>(static_cast<size_t>(Tiles(kernel_)))});
-  ++found->second[static_cast<size_t>(tile)];
+  ++found->second[static_cast<size_t>(number)];
 }
 
 void ThreadBlock::Unwind(Warp& warp, bool leave_loop) {
@@ -177,6 +179,8 @@ void ThreadBlock::ExecuteStmt(Warp& warp, const CStmt& stmt) {
       [&](const CWait& s) { Wait(warp, s); },
       [&](const CBarSync&) { ArriveAtBarrier(warp, stmt); },
       [&](const CLaneReduce& s) { RunLaneReduce(warp, s); },
+      [&](const CPartStore& s) { RunPartStore(warp, s); },
+      [&](const CPartAdd& s) { RunPartAdd(warp, s); },
       [&](const CMma& s) { RunMma(warp, s); },
       [&](const CRoles& s) { EnterRoles(warp, stmt, s); },
       [&](const CForTiles& s) { EnterTiles(warp, stmt, s); },

@@ -9,11 +9,16 @@
 
 namespace tilert::sim {
 
-std::vector<float> ThreadBlock::Gather(Warp& warp, BufferId buffer, const std::vector<CMma::Element>& elements, size_t cells) {
+// As numbers of type T. Of float32 operands, which are tf32, the low 13 bits are not looked at.
+template <typename T>
+std::vector<T> ThreadBlock::Gather(Warp& warp, BufferId buffer, const std::vector<CMma::Element>& elements, size_t cells,
+                                   bool is_operand) {
   const BufferInfo& info = Info(buffer);
   const Registers& registers = Touch(warp, buffer);
   const auto bytes = static_cast<size_t>(info.bytes);
-  std::vector<float> dense(cells);
+  const DType type = info.source->dtype;
+  const bool is_tf32 = is_operand && type == DType::kFloat32;
+  std::vector<T> dense(cells);
   for (const CMma::Element& e : elements) {
     const auto at = static_cast<size_t>(e.reg) * kLanes + static_cast<size_t>(e.lane);
     if ((registers.defined[static_cast<size_t>(e.reg)] >> e.lane & 1) == 0) {
@@ -24,28 +29,42 @@ std::vector<float> ThreadBlock::Gather(Warp& warp, BufferId buffer, const std::v
     }
     uint64_t raw = 0;
     std::memcpy(&raw, &registers.data[at * bytes], bytes);
-    dense[static_cast<size_t>(e.cell)] = static_cast<float>(DecodeFloat(info.source->dtype, raw));
+    if (is_tf32) raw &= 0xffffe000u;
+    Value value{.f = 0};
+    if (IsFloat(type)) {
+      value.f = DecodeFloat(type, raw);
+    } else {
+      LoadRow(type, &raw, 1, 1, &value);
+    }
+    dense[static_cast<size_t>(e.cell)] = static_cast<T>(IsFloat(type) ? value.f : static_cast<double>(value.i));
   }
   return dense;
 }
 
-// Products of 16-bit floats are exact in float32; sums are rounded to it one by one.
+// Products of narrow floats are exact in float32; sums are rounded to it one by one. Integers wrap.
 void ThreadBlock::RunMma(Warp& warp, const CMma& mma) {
+  if (IsFloat(Info(mma.acc).source->dtype)) return RunMmaOf<float>(warp, mma);
+  RunMmaOf<int64_t>(warp, mma);
+}
+
+template <typename T>
+void ThreadBlock::RunMmaOf(Warp& warp, const CMma& mma) {
   const CMma::PerWarp& part = mma.warps[static_cast<size_t>(warp.index)];
   const auto m = static_cast<size_t>(part.m), n = static_cast<size_t>(part.n), k = static_cast<size_t>(mma.k);
-  const std::vector<float> a = Gather(warp, mma.a, part.a, m * k), b = Gather(warp, mma.b, part.b, k * n);
-  std::vector<float> c = Gather(warp, mma.acc, part.acc, m * n);
+  const std::vector<T> a = Gather<T>(warp, mma.a, part.a, m * k, true), b = Gather<T>(warp, mma.b, part.b, k * n, true);
+  std::vector<T> c = Gather<T>(warp, mma.acc, part.acc, m * n, false);
   if (failed()) return;
   for (size_t i = 0; i < m; ++i) {
     for (size_t j = 0; j < k; ++j) {
-      const float factor = a[i * k + j];
+      const T factor = a[i * k + j];
       for (size_t x = 0; x < n; ++x) c[i * n + x] += factor * b[j * n + x];
     }
   }
   const BufferInfo& acc = Info(mma.acc);
   Registers& registers = Touch(warp, mma.acc);
   for (const CMma::Element& e : part.acc) {
-    const uint64_t raw = EncodeFloat(acc.source->dtype, c[static_cast<size_t>(e.cell)]);
+    const T sum = c[static_cast<size_t>(e.cell)];
+    const uint64_t raw = std::is_same_v<T, float> ? EncodeFloat(acc.source->dtype, static_cast<double>(sum)) : static_cast<uint64_t>(sum);
     std::memcpy(
         &registers.data[(static_cast<size_t>(e.reg) * kLanes + static_cast<size_t>(e.lane)) * static_cast<size_t>(acc.bytes)],
         &raw, static_cast<size_t>(acc.bytes));

@@ -34,8 +34,7 @@ uint32_t Outside(const Value* coords, int64_t extent) {
 // at[l] += coords[l] · stride; lanes that do not take part may hold anything.
 void AddScaled(std::array<int64_t, kLanes>& at, const Value* coords, int64_t stride) {
   for (size_t l = 0; l < kLanes; ++l)
-    at[l] =
-        static_cast<int64_t>(static_cast<uint64_t>(at[l]) + static_cast<uint64_t>(coords[l].i) * static_cast<uint64_t>(stride));
+    at[l] = static_cast<int64_t>(static_cast<uint64_t>(at[l]) + static_cast<uint64_t>(coords[l].i) * static_cast<uint64_t>(stride));
 }
 
 }  // namespace
@@ -47,15 +46,15 @@ std::string ThreadBlock::Describe(const Places& places, int lane) const {
 }
 
 Agent ThreadBlock::AgentOf(const Warp& warp, int lane) const {
-  return {number_, warp.epoch, static_cast<int16_t>(warp.number), static_cast<int16_t>(lane), warp.stmt->number};
+  return {cluster_.number_, warp.epoch, static_cast<int16_t>(warp.component), static_cast<int16_t>(lane), warp.stmt->number};
 }
 
 Observer ThreadBlock::ObserverOf(const Warp& warp, int lane) const {
-  Observer now{AgentOf(warp, lane),        &warp.clock, static_cast<int16_t>(warp.number),
+  Observer now{AgentOf(warp, lane),        &warp.clock, static_cast<int16_t>(warp.component),
                static_cast<int16_t>(lane), false,       warp.own_fence};
   if (lane != 0) return now;  // lane 0 issues the TMA stores
-  now.store_read = static_cast<int16_t>(components_.StoreRead(warp.number));
-  now.store_write = static_cast<int16_t>(components_.StoreWrite(warp.number));
+  now.store_read = static_cast<int16_t>(components_.StoreRead(warp.component));
+  now.store_write = static_cast<int16_t>(components_.StoreWrite(warp.component));
   now.stores_read = warp.stores_read;
   now.stores_written = warp.stores_written;
   return now;
@@ -143,7 +142,20 @@ uint8_t* ThreadBlock::Memory(BufferId buffer) {
   return Info(buffer).source->space == kir::Space::kShared ? shared_.data() : run_.globals[buffer].data.data();
 }
 
-uint32_t ThreadBlock::TouchCells(Warp& warp, const Places& places, uint32_t mask, AccessKind kind) {
+// Several threads that execute one statement may leave the same value in one place.
+bool ThreadBlock::LeavesTheSame(const Places& places, uint32_t mask, int lane, const LaneData& data) {
+  const auto l = static_cast<size_t>(lane);
+  const auto bytes = static_cast<size_t>(Info(places.buffer).bytes);
+  if (std::memcmp(Memory(places.buffer) + places.at[l], &data.raw[l], bytes) == 0) return true;
+  bool same = false;
+  ForLanes(mask & ((uint32_t{1} << lane) - 1), [&](int other) {
+    const auto o = static_cast<size_t>(other);
+    same |= places.at[o] == places.at[l] && std::memcmp(&data.raw[o], &data.raw[l], bytes) == 0;
+  });
+  return same;
+}
+
+uint32_t ThreadBlock::TouchCells(Warp& warp, const Places& places, uint32_t mask, AccessKind kind, const LaneData* data) {
   if (mask == 0) return 0;
   const BufferInfo& info = Info(places.buffer);
   const bool is_shared = info.source->space == kir::Space::kShared;
@@ -164,9 +176,9 @@ uint32_t ThreadBlock::TouchCells(Warp& warp, const Places& places, uint32_t mask
     const auto first = static_cast<size_t>(places.at[static_cast<size_t>(l)]) >> shift;
     Agent other;
     bool all_defined = true;
-    const char* fault =
-        is_shared ? shared_shadow_.Touch(first, static_cast<size_t>(info.bytes) >> shift, kind, now, &other, &all_defined)
-                  : shadow->Touch(first, kind, now, &other);
+    const char* fault = is_shared ? shared_shadow_.Touch(first, static_cast<size_t>(info.bytes) >> shift, kind, now, &other, &all_defined)
+                                  : shadow->Touch(first, kind, now, &other);
+    if (fault != nullptr && data != nullptr && other.stmt == warp.stmt->number && LeavesTheSame(places, mask, l, *data)) fault = nullptr;
     if (fault != nullptr) Fail(warp, l, Cat(Describe(places, l), ": ", fault, " ", Describe(other)));
     if (!is_shared) all_defined = shadow->defined(first);
     defined |= uint32_t{all_defined} << l;
@@ -175,7 +187,8 @@ uint32_t ThreadBlock::TouchCells(Warp& warp, const Places& places, uint32_t mask
 }
 
 int ThreadBlock::CellShift(const BufferInfo& info) const {
-  return __builtin_ctz(static_cast<unsigned>(info.source->space == kir::Space::kShared ? kernel_.shared_cell_bytes : info.bytes));
+  return __builtin_ctz(
+      static_cast<unsigned>(info.source->space == kir::Space::kShared ? kernel_.shared_cell_bytes : info.bytes));
 }
 
 // Within one Elementwise an element that one point writes may be touched by no other point of the thread.
@@ -237,7 +250,7 @@ void ThreadBlock::Write(Warp& warp, const Places& places, uint32_t mask, const L
   if (info.layout != nullptr) return WriteRegisters(warp, places, mask, data);
   const bool is_shared = info.source->space == kir::Space::kShared;
   if (is_shared) async_.SharedWritten(places.buffer);
-  TouchCells(warp, places, mask, AccessKind::kWrite);
+  TouchCells(warp, places, mask, AccessKind::kWrite, &data);
   if (failed()) return;
   if (const uint32_t undefined = mask & ~data.defined; undefined != 0 && !is_shared) {
     const int lane = __builtin_ctz(undefined);

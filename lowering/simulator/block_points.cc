@@ -77,6 +77,7 @@ void ThreadBlock::RunLaneStmt(Warp& warp, const CStmt& stmt, uint32_t& mask, Flo
         const Value* value = Eval(warp, s.value, mask, kLanes);
         Blend(RowOf(warp, static_cast<Slot>(s.var)), value, mask);
       },
+      [&](const CShuffle& s) { RunShuffle(warp, s, mask); },
       [&](const CIf& s) {
         const uint32_t taken = TrueLanes(Eval(warp, s.cond, mask, kLanes)) & mask;
         mask = RunLanes(warp, s.then_body, taken, flow) | RunLanes(warp, s.else_body, mask & ~taken, flow);
@@ -102,6 +103,20 @@ void ThreadBlock::RunLaneStmt(Warp& warp, const CStmt& stmt, uint32_t& mask, Flo
       [&](const auto&) { Fail(warp, 0, "this statement may not stand inside Elementwise"); },
   };
   std::visit(visitor, stmt.op);
+}
+
+// All lanes that have a point must be here, those that give and those that take.
+void ThreadBlock::RunShuffle(Warp& warp, const CShuffle& shuffle, uint32_t mask) {
+  if (points_ == nullptr || mask != (points_->layout->Valid(point_reg_, warp.index) & warp.lanes))
+    return Fail(warp, 0, "not all lanes of the warp reach this shuffle together");
+  const Row lanes = CopyRow(Eval(warp, shuffle.lane, mask, kLanes));
+  const Row values = CopyRow(Eval(warp, shuffle.value, mask, kLanes));
+  Value* const row = RowOf(warp, static_cast<Slot>(shuffle.var));
+  for (int l = 0; l < kLanes; ++l) {
+    if ((mask >> l & 1) == 0) continue;
+    const int from = static_cast<int>(static_cast<uint64_t>(lanes[static_cast<size_t>(l)].i) % kLanes);
+    row[l] = values[static_cast<size_t>((mask >> from & 1) != 0 ? from : l)];  // from a lane that is not there: unspecified
+  }
 }
 
 void ThreadBlock::RunLaneFor(Warp& warp, const CFor& loop, uint32_t& mask) {

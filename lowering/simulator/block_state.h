@@ -38,9 +38,12 @@ struct Run {
 };
 double SteadySeconds();
 
-int64_t Tiles(const Compiled& kernel);
-// The block variables of a tile: x fastest, in panels if the kernel says so (kir::Kernel::raster_panel).
-std::vector<int64_t> TileCoords(const Compiled& kernel, int64_t tile);
+int64_t Tiles(const Compiled& kernel);     // blocks of the grid
+int64_t Clusters(const Compiled& kernel);  // and clusters; blocks where there are none
+// The block variables of a block of a cluster: clusters go over the grid x fastest, in panels if the kernel says so
+// (kir::Kernel::raster_panel), ranks over the cluster. Outside the grid: those of the nearest block.
+std::vector<int64_t> BlockCoords(const Compiled& kernel, int64_t cluster, int rank, bool* inside);
+int64_t BlockNumber(const Compiled& kernel, const std::vector<int64_t>& coords);  // x fastest
 
 // Where the lanes' elements are: the byte address in memory, or the register number.
 struct Places {

@@ -21,7 +21,9 @@ void AsyncWork::ForEachChunk(const CTmaTile& tile, int64_t version, const std::v
   const int64_t columns = shared.shape.back(), rows = static_cast<int64_t>(shared.offsets.size()) / columns,
                 step = kChunkBytes / shared.bytes;
   const int64_t start = shared.source->offset + version * shared.version_bytes;
-  for (int64_t row = share * (rows / tile.shares); row < (share + 1) * (rows / tile.shares); ++row) {
+  const int64_t rows_each = tile.by_panel ? rows : rows / tile.shares, first_row = tile.by_panel ? 0 : share * rows_each;
+  const int64_t columns_each = tile.by_panel ? columns / tile.shares : columns, first_column = tile.by_panel ? share * columns_each : 0;
+  for (int64_t row = first_row; row < first_row + rows_each; ++row) {
     int64_t rest = row, at = 0;
     bool inside = true;
     for (size_t d = rank - 1; d-- > 0;) {
@@ -30,7 +32,7 @@ void AsyncWork::ForEachChunk(const CTmaTile& tile, int64_t version, const std::v
       inside = inside && c >= 0 && c < tensor.shape[d];
       at += c * tensor.strides[d];
     }
-    for (int64_t column = 0; column < columns; column += step) {
+    for (int64_t column = first_column; column < first_column + columns_each; column += step) {
       const int64_t c = coords[rank - 1] + column;
       Chunk chunk{start + shared.offsets[static_cast<size_t>(row * columns + column)], at + c, 0, 0};
       if (inside)
@@ -74,13 +76,14 @@ void AsyncWork::TouchTile(Warp& warp, BufferId tile, int64_t version, bool write
   block_.run_.report->shared_accesses += static_cast<int64_t>(info.offsets.size());
 }
 
-// What one warpgroup stores of a version of a tile.
-void AsyncWork::TouchShare(Warp& warp, const CTmaTile& tile, const PendingStore& store, const Observer& now) {
-  ForEachChunk(tile, store.version, store.coords, store.share, [&](const Chunk& chunk) {
+// A part of a version of a tile, in the shared memory of `owner`.
+void AsyncWork::TouchShare(Warp& warp, ThreadBlock& owner, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords,
+                           int share, bool write, const Observer& now) {
+  ForEachChunk(tile, version, coords, share, [&](const Chunk& chunk) {
     Agent other;
-    const char* fault = block_.shared_shadow_.TouchAsync(static_cast<size_t>(chunk.shared / kChunkBytes), false, now, &other);
+    const char* fault = owner.shared_shadow_.TouchAsync(static_cast<size_t>(chunk.shared / kChunkBytes), write, now, &other);
     if (fault == nullptr || block_.failed()) return;
-    block_.Fail(warp, 0, Cat("version ", store.version, " of ", kernel_.buffers[tile.tile].source->name, ", byte ", chunk.shared,
+    block_.Fail(warp, 0, Cat("version ", version, " of ", kernel_.buffers[tile.tile].source->name, ", byte ", chunk.shared,
                              " of shared memory: ", fault, " ", block_.Describe(other)));
   });
 }
@@ -109,24 +112,69 @@ void AsyncWork::TouchTensor(Warp& warp, const CTmaTile& tile, int64_t version, c
 
 void AsyncWork::Run(Warp& warp, const CStmt& stmt, const CTmaLoad& load) {
   if (!Issues(warp)) return;
+  if (load.barrier != kNoId) return LoadAt(warp, stmt, load);
   const int64_t position = warp.positions[load.ring];
   PendingLoad work{&stmt, SlotOf(load.ring, position), RoundOf(load.ring, position),
-                   position % kernel_.kernel->rings[load.ring].slots, Coords(warp, load.tile)};
+                   position % kernel_.kernel->rings[load.ring].slots, 0, Coords(warp, load.tile)};
+  const std::vector<int> receivers = Receivers(load.multicast);
+  while (receivers[static_cast<size_t>(work.share)] != block_.rank_) ++work.share;
+  for (int rank : receivers) {
+    if (!block_.failed()) block_.cluster_.block(rank).async_.Receive(warp, block_, work);
+  }
+  if (!block_.failed()) TouchTensor(warp, load.tile, work.version, work.coords, work.share, AccessKind::kRead, AsyncObserver(warp, 0, SlotComponent(work.slot), work.round + 1));
+  ++block_.run_.report->tma_loads;
+}
+
+// Into a tile of its own, counted by a declared barrier.
+void AsyncWork::LoadAt(Warp& warp, const CStmt& stmt, const CTmaLoad& load) {
+  const int number = BarrierSlot(warp, load.barrier, load.index);
+  if (number < 0) return;
+  const int64_t version = load.has_version ? block_.Uniform(warp, load.version).i : 0;
+  PendingLoad work{&stmt, number, slots_[static_cast<size_t>(number)].full.phase, version, 0, Coords(warp, load.tile)};
   if (block_.failed()) return;
+  if (version < 0 || version >= kernel_.buffers[load.tile.tile].source->versions)
+    return block_.Fail(warp, 0, Cat("there is no version ", version, " of ", kernel_.buffers[load.tile.tile].source->name));
+  Receive(warp, block_, work);
+  if (!block_.failed()) TouchTensor(warp, load.tile, work.version, work.coords, work.share, AccessKind::kRead, AsyncObserver(warp, 0, SlotComponent(work.slot), work.round + 1));
+  ++block_.run_.report->tma_loads;
+}
+
+// Ranks of the blocks that differ from this one along `axes` only, ascending.
+std::vector<int> AsyncWork::Receivers(kir::ClusterAxes axes) const {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < block_.cluster_.size(); ++rank) {
+    int mine = block_.rank_, other = rank;
+    bool receives = true;
+    for (size_t d = 0; d < kernel_.kernel->cluster.size(); ++d) {
+      const int extent = kernel_.kernel->cluster[d];
+      receives = receives && ((axes >> d & 1) != 0 || mine % extent == other % extent);
+      mine /= extent, other /= extent;
+    }
+    if (receives) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+// What `warp` of `sender` loads for this block.
+void AsyncWork::Receive(Warp& warp, ThreadBlock& sender, const PendingLoad& work) {
+  const auto& load = std::get<CTmaLoad>(work.stmt->op);
   Slot& slot = slots_[static_cast<size_t>(work.slot)];
   slot.filled = std::max(slot.filled, work.round + 1);
-  const Observer now = AsyncObserver(warp, 0, block_.components_.Slot(work.slot), work.round + 1);
-  TouchTile(warp, load.tile.tile, work.version, true, now);
-  if (!block_.failed()) TouchTensor(warp, load.tile, work.version, work.coords, 0, AccessKind::kRead, now);
-  ++block_.run_.report->tma_loads;
-  loads_.push_back(std::move(work));
+  const Observer now = sender.async_.AsyncObserver(warp, 0, SlotComponent(work.slot), work.round + 1);
+  if (load.tile.shares == 1) {
+    TouchTile(warp, load.tile.tile, work.version, true, now);
+  } else {
+    sender.async_.TouchShare(warp, block_, load.tile, work.version, work.coords, work.share, true, now);
+  }
+  if (&sender != &block_) block_.ReachedBy(warp, warp.epoch);
+  loads_.push_back(work);
 }
 
 void AsyncWork::Land(const PendingLoad& load) {
   const CTmaTile& tile = std::get<CTmaLoad>(load.stmt->op).tile;
   const BufferInfo& info = kernel_.buffers[tile.tile];
   const uint8_t* tensor = block_.run_.globals[tile.tensor].data.data();
-  ForEachChunk(tile, load.version, load.coords, 0, [&](const Chunk& chunk) {
+  ForEachChunk(tile, load.version, load.coords, load.share, [&](const Chunk& chunk) {
     uint8_t* to = block_.shared_.data() + chunk.shared;
     std::memset(to, 0, kChunkBytes);
     if (chunk.end == chunk.begin) return;
@@ -139,14 +187,15 @@ void AsyncWork::Land(const PendingLoad& load) {
   ++landed_[tile.tile][static_cast<size_t>(load.version)];
 
   Mbarrier& full = slots_[static_cast<size_t>(load.slot)].full;
-  const auto bytes = static_cast<int64_t>(info.offsets.size()) * info.bytes;
+  const auto bytes = static_cast<int64_t>(info.offsets.size()) * info.bytes / tile.shares;
   full.bytes -= bytes;
-  if (full.phase != load.round || full.bytes < 0) {
+  // What another block sends may come before this one has announced it.
+  if (full.phase != load.round || (full.bytes < 0 && (full.pending == 0 || tile.shares == 1))) {
     return FailAt(load.stmt->number, Cat(bytes, " bytes of round ", load.round, " arrive at ", SlotName(load.slot),
                                          ", whose full barrier is in phase ", full.phase, " and expects ", full.bytes + bytes,
                                          ": not announced by an ExpectTx, or by one of too few bytes"));
   }
-  uint32_t& seen = full.arriving.seen[static_cast<size_t>(block_.components_.Slot(load.slot))];
+  uint32_t& seen = full.arriving.seen[static_cast<size_t>(SlotComponent(load.slot))];
   seen = std::max(seen, load.round + 1);
   full.TryComplete();
 }
@@ -162,12 +211,12 @@ void AsyncWork::Run(Warp& warp, const CStmt& stmt, const CTmaStore& store) {
   if (work.version < 0 || work.version >= kernel_.buffers[store.tile.tile].source->versions)
     return block_.Fail(warp, 0, Cat("there is no version ", work.version, " of ", kernel_.buffers[store.tile.tile].source->name));
   work.share = store.tile.shares > 1 ? warp.index / kWarpgroupWarps : 0;
-  const Observer reader = AsyncObserver(warp, 0, block_.components_.StoreRead(warp.number), work.group);
+  const Observer reader = AsyncObserver(warp, 0, block_.components_.StoreRead(warp.component), work.group);
   if (store.tile.shares == 1) TouchTile(warp, store.tile.tile, work.version, false, reader);
-  if (store.tile.shares > 1) TouchShare(warp, store.tile, work, reader);
+  if (store.tile.shares > 1) TouchShare(warp, block_, store.tile, work.version, work.coords, work.share, false, reader);
   if (block_.failed()) return;
   TouchTensor(warp, store.tile, work.version, work.coords, work.share, store.add ? AccessKind::kAtomic : AccessKind::kWrite,
-              AsyncObserver(warp, 0, block_.components_.StoreWrite(warp.number), work.group));
+              AsyncObserver(warp, 0, block_.components_.StoreWrite(warp.component), work.group));
   ++block_.run_.report->tma_stores;
   warp.stores.push_back(std::move(work));
 }

@@ -113,7 +113,7 @@ void AsyncWork::TouchOperand(Warp& warp, const CAccess& access, const std::vecto
     return block_.Fail(warp, 0, Cat("an operand of wgmma begins within an atom of 8 rows of 16 bytes of ", info.source->name));
   const int64_t step = SharedShadow::kSectorBytes / info.bytes, base = info.source->offset + start[0] * info.version_bytes;
   const bool k_major = access.follows[last] == 1;
-  const Observer now = AsyncObserver(warp, kNoLane, block_.components_.Wgmma(warp.number), warp.wgmma_group);
+  const Observer now = AsyncObserver(warp, kNoLane, block_.components_.Wgmma(warp.component), warp.wgmma_group);
   for (int64_t r = 0; r < count; r += k_major ? 1 : step) {
     for (int64_t k = 0; k < depth; k += k_major ? step : 1) {
       const auto sector = static_cast<size_t>((base + info.offsets[static_cast<size_t>(flat + r * row_stride + k * k_stride)]) /
@@ -155,7 +155,7 @@ void AsyncWork::Run(Warp& warp, const CWgmmaWait& wait) {
     warp.wgmmas.pop_front();
   }
   warp.wgmma_retired = std::max(warp.wgmma_retired, done);
-  warp.clock.seen[static_cast<size_t>(block_.components_.Wgmma(warp.number))] = warp.wgmma_retired;
+  warp.clock.seen[static_cast<size_t>(block_.components_.Wgmma(warp.component))] = warp.wgmma_retired;
   for (const CRetired& retired : wait.retires) {
     const int64_t version = retired.has_version ? block_.Uniform(warp, retired.version).i : 0;
     for (const PendingWgmma& work : warp.wgmmas) {

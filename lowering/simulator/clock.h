@@ -1,6 +1,6 @@
-// Vector clocks: which events of a block happen before which.
+// Vector clocks: which events of a block, or of the blocks of a cluster, happen before which.
 //
-// A component of a clock counts one thing that goes on in the block: the accesses of a warp; for each warp the groups of its
+// A component of a clock counts one thing that goes on in the cluster: the accesses of a warp; for each warp the groups of its
 // wgmma, of the reads of its TMA stores and of their writes; and for each slot of each ring the rounds of its TMA loads. An event
 // is (component, epoch); a warp knows of it when its clock holds that epoch or a later one. Clocks travel by BarSync, through
 // mbarriers and with the order token.
@@ -17,7 +17,7 @@ inline constexpr int16_t kNoLane = -2;        // asynchronous work
 inline constexpr uint32_t kSeveralBlocks = 0xffffffff;
 
 struct Agent {
-  uint32_t block = 0;
+  uint32_t block = 0;  // number of the cluster
   uint32_t epoch = 0;
   int16_t component = 0;
   int16_t lane = 0;
@@ -25,7 +25,7 @@ struct Agent {
 };
 
 struct Components {
-  int warps = 0, slots = 0;
+  int warps = 0, slots = 0;  // of all blocks of the cluster, one block after the other
   int count() const { return 4 * warps + slots; }
   int Wgmma(int warp) const { return warps + warp; }
   int StoreRead(int warp) const { return 2 * warps + warp; }

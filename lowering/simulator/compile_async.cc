@@ -102,7 +102,7 @@ std::string CheckSharedOperand(const BufferInfo& info, const kir::TileAccess& ac
   if (info.source->space != kir::Space::kShared) return "is not in shared memory";
   if (access.start.size() != info.shape.size() || access.follows.size() != info.shape.size())
     return "is accessed with subscripts that do not fit it";
-  if (!info.source->shared.swizzled) return "is not made of swizzled panels";
+  if (!info.source->shared.swizzled || info.source->shared.folded) return "is not made of swizzled panels";
   if (std::count(access.follows.begin(), access.follows.end(), 0) != 1 ||
       std::count(access.follows.begin(), access.follows.end(), 1) != 1)
     return "does not follow M or N and K once each";
@@ -169,7 +169,7 @@ absl::Status CheckTmaTile(const Compiled& kernel, const kir::TensorMap& map, Buf
   }
   const int64_t width = map.box.back() * shared.bytes;
   if (layout.extents.empty() || rows != layout.rows() || layout.pitch != layout.panel || layout.panel != width ||
-      layout.extents.back() % map.box.back() != 0 || map.swizzle != (layout.swizzled ? layout.panel : 0)) {
+      layout.extents.back() % map.box.back() != 0 || layout.folded || map.swizzle != (layout.swizzled ? layout.panel : 0)) {
     return Internal("boxes of ", rows, " rows of ", width, " bytes, swizzle ", map.swizzle, ", do not lie in memory as ",
                     shared.source->name, ": ", ToString(layout));
   }

@@ -16,10 +16,31 @@ struct Atom {
 };
 constexpr Atom kAccumulator = {4, 16, 8, [](int lane, int i) { return lane / 4 + (i >= 2 ? 8 : 0); },
                                [](int lane, int i) { return lane % 4 * 2 + i % 2; }};
+// The same for operands of 8 bits (m16n8k32) and of tf32 (m16n8k8).
+constexpr Atom kByteA = {16, 16, 32, [](int lane, int i) { return lane / 4 + (i % 8 >= 4 ? 8 : 0); },
+                         [](int lane, int i) { return lane % 4 * 4 + i % 4 + (i >= 8 ? 16 : 0); }};
+constexpr Atom kByteB = {8, 8, 32, [](int lane, int) { return lane / 4; },
+                         [](int lane, int i) { return lane % 4 * 4 + i % 4 + (i >= 4 ? 16 : 0); }};
+constexpr Atom kTf32A = {4, 16, 8, [](int lane, int i) { return lane / 4 + (i % 2 != 0 ? 8 : 0); },
+                         [](int lane, int i) { return lane % 4 + (i >= 2 ? 4 : 0); }};
+constexpr Atom kTf32B = {2, 8, 8, [](int lane, int) { return lane / 4; }, [](int lane, int i) { return lane % 4 + 4 * i; }};
 constexpr Atom kOperandA = {8, 16, 16, [](int lane, int i) { return lane / 4 + (i % 4 >= 2 ? 8 : 0); },
                             [](int lane, int i) { return lane % 4 * 2 + i % 2 + (i >= 4 ? 8 : 0); }};
 constexpr Atom kOperandB = {4, 8, 16, [](int lane, int) { return lane / 4; },
                             [](int lane, int i) { return lane % 4 * 2 + i % 2 + (i >= 2 ? 8 : 0); }};
+
+const Atom& AtomOfA(int bytes) { return bytes == 1 ? kByteA : bytes == 2 ? kOperandA : kTf32A; }
+const Atom& AtomOfB(int bytes) { return bytes == 1 ? kByteB : bytes == 2 ? kOperandB : kTf32B; }
+
+// What mma.sync multiplies and sums up.
+bool IsMma(DType a, DType b, DType sum) {
+  const auto is_float8 = [](DType type) { return type == DType::kFloat8E4M3 || type == DType::kFloat8E5M2; };
+  const auto is_int8 = [](DType type) { return type == DType::kInt8 || type == DType::kUInt8; };
+  if (is_float8(a)) return is_float8(b) && sum == DType::kFloat32;
+  if (is_int8(a)) return is_int8(b) && sum == DType::kInt32;
+  if (a != b || (a != DType::kFloat16 && a != DType::kBFloat16 && a != DType::kFloat32)) return false;
+  return sum == DType::kFloat32 || (sum == DType::kFloat16 && a == sum);
+}
 
 bool IsTiledBy(const LayoutTables& layout, const Atom& atom) {
   if (layout.rank() != 2 || layout.regs() % atom.regs != 0) return false;
@@ -90,15 +111,14 @@ absl::StatusOr<CMma> CompileMma(const Compiled& kernel, const kir::Mma& mma) {
     return Internal("operands of Mma must be in registers");
   const DType type = a.source->dtype;
   const DType sum = acc.source->dtype;
-  if (b.source->dtype != type || (type != DType::kFloat16 && type != DType::kBFloat16) ||
-      (sum != DType::kFloat32 && !(sum == DType::kFloat16 && type == DType::kFloat16))) {
+  if (!IsMma(type, b.source->dtype, sum)) {
     return Internal("no mma for operands ", DTypeName(type), ", ", DTypeName(b.source->dtype), " and accumulator ",
                     DTypeName(sum));
   }
   if (!IsTiledBy(*acc.layout, kAccumulator))
-    return Internal(acc.source->name, " is not laid out as an accumulator of mma.m16n8k16");
-  if (!IsTiledBy(*a.layout, kOperandA)) return Internal(a.source->name, " is not laid out as operand A of mma.m16n8k16");
-  if (!IsTiledBy(*b.layout, kOperandB)) return Internal(b.source->name, " is not laid out as operand B of mma.m16n8k16");
+    return Internal(acc.source->name, " is not laid out as an accumulator of mma.m16n8");
+  if (!IsTiledBy(*a.layout, AtomOfA(a.bytes))) return Internal(a.source->name, " is not laid out as operand A of mma.m16n8");
+  if (!IsTiledBy(*b.layout, AtomOfB(b.bytes))) return Internal(b.source->name, " is not laid out as operand B of mma.m16n8");
   if (a.layout->padded(1) != b.layout->padded(1)) {
     return Internal("K of ", a.source->name, " is ", a.layout->padded(1), " but of ", b.source->name, " ", b.layout->padded(1));
   }
@@ -220,11 +240,11 @@ bool HoldsVectors(const LayoutTables& layout, int64_t width) {
 }
 
 std::string CheckLdmatrix(const BufferInfo& dst, const BufferInfo& src, const kir::Copy& copy, const LayoutTables& layout) {
-  if (src.source->space != kir::Space::kShared || dst.layout == nullptr || src.bytes != 2 ||
-      src.source->dtype != dst.source->dtype) {
-    return "ldmatrix moves 16-bit elements from shared memory to registers";
+  if (src.source->space != kir::Space::kShared || dst.layout == nullptr || src.source->dtype != dst.source->dtype ||
+      (src.bytes != 2 && !(src.bytes == 1 && copy.method == kir::CopyMethod::kLdmatrix))) {
+    return "ldmatrix moves 16-bit elements, or pairs of bytes along rows, from shared memory to registers";
   }
-  if (!IsTiledBy(layout, kOperandA) && !IsTiledBy(layout, kOperandB)) return "the layout is not an operand of mma.m16n8k16";
+  if (!IsTiledBy(layout, AtomOfA(src.bytes)) && !IsTiledBy(layout, AtomOfB(src.bytes))) return "the layout is not an operand of mma.m16n8";
   if (copy.src.follows.back() != (copy.method == kir::CopyMethod::kLdmatrix ? 1 : 0))
     return "rows of the matrices do not lie along the buffer's last dimension";
   return "";

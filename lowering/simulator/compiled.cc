@@ -1,6 +1,7 @@
 #include "lowering/simulator/compiled.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "ir/status_util.h"
@@ -24,6 +25,9 @@ class Compiler {
     result_.persistent = kir::IsPersistent(kernel_);
     result_.ring_slots = {0};
     for (const kir::Ring& ring : kernel_.rings) result_.ring_slots.push_back(result_.ring_slots.back() + ring.slots);
+    int declared = result_.ring_slots.back();
+    for (const kir::Barrier& barrier : kernel_.barriers) declared += barrier.size;
+    if (!kernel_.barriers.empty()) result_.ring_slots.push_back(declared);
     TILERT_RETURN_IF_ERROR(CheckRings(result_));
     AddOverlaps();
     TILERT_ASSIGN_OR_RETURN(result_.body, Body(kernel_.body, "body"));
@@ -57,6 +61,7 @@ class Compiler {
   // Those of the Hopper family.
   absl::StatusOr<decltype(CStmt::op)> AsyncOperation(const kir::Stmt& stmt, const std::string& path);
   absl::StatusOr<decltype(CStmt::op)> Roles(const kir::Roles& roles, const std::string& path);
+  absl::StatusOr<decltype(CStmt::op)> SharedLoad(const kir::TmaLoad& load);
   absl::StatusOr<CTmaTile> TmaTile(kir::MapId id, BufferId tile, const std::vector<Expr>& coords, int shares = 1);
   std::vector<CRetired> Retires(const std::vector<kir::Retired>& retires);
   absl::Status CheckPlace(const kir::Stmt& stmt);
@@ -176,7 +181,8 @@ std::string_view StatementName(const kir::StmtOp& op) {
                                                 "CpAsyncWait", "LaneReduce",  "Mma",   "BarSync", "Print", "Assert",
                                                 "Roles",       "ForTiles",    "Wgmma", "WgmmaFence", "WgmmaCommit", "WgmmaWait",
                                                 "TmaLoad",     "TmaStore",    "StoreCommit", "StoreWait", "ProxyFence", "Acquire",
-                                                "ExpectTx",    "Release",     "Advance", "OrderWait", "OrderPass"};
+                                                "ExpectTx",    "Release",     "Advance", "OrderWait", "OrderPass",
+                                                "ClusterSync", "PartStore", "PartAdd", "Shuffle", "MbarArrive", "MbarWait", "MbarExpect"};
   static_assert(std::size(kNames) == std::variant_size_v<kir::StmtOp>);
   return kNames[op.index()];
 }
@@ -279,7 +285,11 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, c
       },
       [&](const kir::LaneReduce& s) -> Result { return CompileLaneReduce(result_, s); },
       [&](const kir::Mma& s) -> Result { return CompileMma(result_, s); },
-      [&](const kir::BarSync& s) -> Result { return CBarSync{s.by_warpgroup}; },
+      [&](const kir::BarSync& s) -> Result { return CBarSync{s.by_warpgroup, s.number, s.warps}; },
+      [&](const kir::Shuffle& s) -> Result {
+        if (!in_points_) return Internal("a shuffle outside Elementwise");
+        return CShuffle{s.var, exprs_.CompileAs(s.value, kernel_.vars[s.var].dtype), exprs_.Compile(s.lane)};
+      },
       [&](const kir::Print& s) -> Result { return Point(CPrint{Codes(s.args)}, number); },
       [&](const kir::Assert& s) -> Result {
         return Point(CAssert{exprs_.Compile(s.cond), s.message}, number);
@@ -307,6 +317,24 @@ absl::StatusOr<CTmaTile> Compiler::TmaTile(kir::MapId id, BufferId tile, const s
   if (shares > 1 && dim + 1 < map.box.size()) map.box[dim] *= shares;
   TILERT_RETURN_IF_ERROR(CheckTmaTile(result_, map, tile, coords.size()));
   return CTmaTile{map.buffer, tile, map.box, Codes(coords), shares};
+}
+
+// Blocks of a cluster load panels, or else rows, of the tile for each other.
+absl::StatusOr<decltype(CStmt::op)> Compiler::SharedLoad(const kir::TmaLoad& load) {
+  const int parts = kir::ClusterExtent(kernel_, load.multicast);
+  if (load.map >= kernel_.tensor_maps.size()) return Internal("no such tensor map");
+  const std::vector<int64_t>& box = kernel_.tensor_maps[load.map].box;
+  const SharedLayout& layout = kernel_.buffers[load.dst].shared;
+  const int64_t rows = std::accumulate(box.begin(), box.end() - 1, int64_t{1}, std::multiplies<>());
+  const bool by_panel = parts > 1 && rows == layout.rows();
+  TILERT_ASSIGN_OR_RETURN(CTmaTile tile, TmaTile(load.map, load.dst, load.coords, by_panel ? 1 : parts));
+  tile.shares = parts;
+  tile.by_panel = by_panel;
+  const int64_t panels = layout.extents.back() * layout.element_bytes / layout.panel;
+  const int64_t pattern = layout.swizzled ? 8 * layout.panel : 128;
+  if (parts > 1 && (by_panel ? panels % parts != 0 : rows * layout.pitch % pattern != 0))
+    return Internal(kernel_.buffers[load.dst].name, " does not fall into ", parts, " parts for the blocks of a cluster");
+  return CTmaLoad{std::move(tile), load.ring, load.multicast};
 }
 
 // What a statement asks of the threads that run it.
@@ -368,11 +396,16 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::AsyncOperation(const kir::Stmt& st
         return CWgmmaWait{s.pending, Retires(s.retires)};
       },
       [&](const kir::TmaLoad& s) -> Result {
+        if (s.barrier != kNoId) {
+          TILERT_ASSIGN_OR_RETURN(CTmaTile tile, TmaTile(s.map, s.dst, s.coords));
+          CTmaLoad load{std::move(tile), 0, 0, s.barrier, exprs_.Compile(s.index), {}, static_cast<bool>(s.version)};
+          if (s.version) load.version = exprs_.Compile(s.version);
+          return load;
+        }
         const std::vector<BufferId>& filled = kernel_.rings[s.ring].buffers;
         if (std::find(filled.begin(), filled.end(), s.dst) == filled.end())
           return Internal(kernel_.buffers[s.dst].name, " is not in ring ", kernel_.rings[s.ring].name);
-        TILERT_ASSIGN_OR_RETURN(CTmaTile tile, TmaTile(s.map, s.dst, s.coords));
-        return CTmaLoad{std::move(tile), s.ring};
+        return SharedLoad(s);
       },
       [&](const kir::TmaStore& s) -> Result {
         TILERT_ASSIGN_OR_RETURN(CTmaTile tile, TmaTile(s.map, s.src, s.coords, store_shares_));
@@ -401,6 +434,16 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::AsyncOperation(const kir::Stmt& st
       },
       [&](const kir::OrderWait&) -> Result { return COrderWait{}; },
       [&](const kir::OrderPass&) -> Result { return COrderPass{}; },
+      [&](const kir::ClusterSync&) -> Result { return CClusterSync{}; },
+      [&](const kir::PartStore& s) -> Result {
+        return CPartStore{s.part, s.src};
+      },
+      [&](const kir::PartAdd& s) -> Result {
+        return CPartAdd{s.acc, s.part, exprs_.Compile(s.peer)};
+      },
+      [&](const kir::MbarArrive& s) -> Result { return CMbarArrive{s.barrier, exprs_.Compile(s.index)}; },
+      [&](const kir::MbarWait& s) -> Result { return CMbarWait{s.barrier, exprs_.Compile(s.index), exprs_.Compile(s.parity)}; },
+      [&](const kir::MbarExpect& s) -> Result { return CMbarExpect{s.barrier, exprs_.Compile(s.index), s.bytes}; },
       [&](const auto&) -> Result { return Internal("not simulated"); },
   };
   return std::visit(visitor, stmt.op);

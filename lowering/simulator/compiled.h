@@ -50,7 +50,8 @@ struct CCopy {
 };
 struct CCommit {};
 struct CWait { int pending; std::vector<CRetired> retires; };
-struct CBarSync { bool by_warpgroup = false; };
+struct CBarSync { bool by_warpgroup = false; int number = 0, warps = 0; };
+struct CShuffle { VarId var; Code value, lane; };
 
 // For each dst register and lane of a warp the reduction of all src elements of that warp that agree in the other dimensions.
 struct CLaneReduce {
@@ -76,7 +77,8 @@ struct CStmt {
   int number = 0;  // index into Compiled::paths
   std::variant<CDeclare, CFor, CWhile, CIf, CBreak, CContinue, CLet, CPoints, CStore, CAtomic, CPrint, CAssert, CCopy, CCommit,
                CWait, CBarSync, CLaneReduce, CMma, CRoles, CForTiles, CWgmma, CWgmmaFence, CWgmmaCommit, CWgmmaWait, CTmaLoad,
-               CTmaStore, CStoreCommit, CStoreWait, CProxyFence, CAcquire, CExpectTx, CRelease, CAdvance, COrderWait, COrderPass>
+               CTmaStore, CStoreCommit, CStoreWait, CProxyFence, CAcquire, CExpectTx, CRelease, CAdvance, COrderWait, COrderPass,
+               CClusterSync, CPartStore, CPartAdd, CShuffle, CMbarArrive, CMbarWait, CMbarExpect>
       op;
 };
 

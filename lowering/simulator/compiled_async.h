@@ -53,9 +53,10 @@ struct CTmaTile {
   BufferId tensor, tile;
   std::vector<int64_t> box;
   std::vector<Code> coords;
-  int shares = 1;  // warpgroups that move a part of the rows each; `box` is the whole tile's
+  int shares = 1;  // warpgroups, or blocks of a cluster, that move a part of the rows each; `box` is the whole tile's
+  bool by_panel = false;  // a part of the columns instead
 };
-struct CTmaLoad { CTmaTile tile; kir::RingId ring; };
+struct CTmaLoad { CTmaTile tile; kir::RingId ring; kir::ClusterAxes multicast = 0; kir::BarrierId barrier = kNoId; Code index = {}, version = {}; bool has_version = false; };
 struct CTmaStore { CTmaTile tile; Code version; bool has_version; bool add; };
 struct CStoreCommit {};
 struct CStoreWait { int pending; bool read; std::vector<CRetired> retires; };
@@ -65,8 +66,14 @@ struct CAcquire { kir::RingId ring; bool fill; };
 struct CExpectTx { kir::RingId ring; int64_t bytes; };
 struct CRelease { kir::RingId ring; int behind; };
 struct CAdvance { kir::RingId ring; Code count; };
+struct CMbarArrive { kir::BarrierId barrier; Code index; };
+struct CMbarWait { kir::BarrierId barrier; Code index, parity; };
+struct CMbarExpect { kir::BarrierId barrier; Code index; int64_t bytes; };
 struct COrderWait {};
 struct COrderPass {};
+struct CClusterSync {};
+struct CPartStore { BufferId part, src; };
+struct CPartAdd { BufferId acc, part; Code peer; };
 
 struct Compiled;
 // What the statements ask of layouts, types and alignment (compile_async.cc). Internal when it is not so.

@@ -59,6 +59,7 @@ struct PendingLoad {
   int slot = 0;        // among those of all rings
   uint32_t round = 0;  // of the slot
   int64_t version = 0;
+  int share = 0;       // which part of the tile
   std::vector<int64_t> coords;
 };
 
@@ -68,10 +69,15 @@ struct Warp {
   int number = 0;  // in the block
   int index = 0;   // in its group
   int group = 0;
+  int rank = 0;       // of its block in the cluster
+  int component = 0;  // of clocks: its number among the warps of the cluster
   uint32_t lanes = 0xffffffff;  // that run
   State state = State::kReady;
   const CStmt* stmt = nullptr;    // being executed
   uint64_t barrier_instance = 0;  // which barrier, in which iterations
+  int named = 0;                  // number of the barrier it is at, if that has one
+  int awaited = -1;               // slot of the declared barrier that it waits at,
+  bool awaited_parity = false;    // and for which phase
   std::vector<int64_t> tile;      // of the ForTiles it is in
   std::vector<Value> frame;
   std::vector<ControlFrame> stack;
@@ -85,6 +91,7 @@ struct Warp {
   std::vector<int64_t> positions;          // by RingId
   std::vector<std::vector<int64_t>> held;  // by RingId: positions acquired and not released
   int64_t order_waits = 0, order_passes = 0;
+  std::vector<int64_t> syncs = {0, 0};  // ClusterSyncs outside and inside roles
   std::deque<PendingWgmma> wgmmas;
   uint32_t wgmma_group = 1, wgmma_retired = 0;  // the open one, and the last that is known done
   std::deque<PendingStore> stores;

@@ -58,6 +58,10 @@ constexpr Mutation kMutations[] = {
     {"with twice the Advance ", Removes<kir::Advance>, Mutation::kRepeat},
     {"without OrderWait ", Removes<kir::OrderWait>, Mutation::kRemove},
     {"without OrderPass ", Removes<kir::OrderPass>, Mutation::kRemove},
+    {"without ClusterSync ", Removes<kir::ClusterSync>, Mutation::kRemove},
+    {"without MbarArrive ", Removes<kir::MbarArrive>, Mutation::kRemove},
+    {"without MbarWait ", Removes<kir::MbarWait>, Mutation::kRemove},
+    {"without MbarExpect ", Removes<kir::MbarExpect>, Mutation::kRemove},
 };
 
 bool IsLoop(const kir::Stmt& stmt) {

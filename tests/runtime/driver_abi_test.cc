@@ -78,6 +78,18 @@ TEST(DriverAbi, Handles) {
   EXPECT_EQ(sizeof(cuda::Result), sizeof(CUresult));
 }
 
+TEST(DriverAbi, LaunchConfig) {
+  EXPECT_EQ(sizeof(cuda::LaunchAttribute), sizeof(CUlaunchAttribute));
+  EXPECT_EQ(offsetof(cuda::LaunchAttribute, cluster), offsetof(CUlaunchAttribute, value));
+  EXPECT_EQ(cuda::kLaunchClusterDimension, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+  EXPECT_EQ(sizeof(cuda::LaunchConfig), sizeof(CUlaunchConfig));
+  EXPECT_EQ(offsetof(cuda::LaunchConfig, block), offsetof(CUlaunchConfig, blockDimX));
+  EXPECT_EQ(offsetof(cuda::LaunchConfig, shared_bytes), offsetof(CUlaunchConfig, sharedMemBytes));
+  EXPECT_EQ(offsetof(cuda::LaunchConfig, stream), offsetof(CUlaunchConfig, hStream));
+  EXPECT_EQ(offsetof(cuda::LaunchConfig, attributes), offsetof(CUlaunchConfig, attrs));
+  EXPECT_EQ(offsetof(cuda::LaunchConfig, attribute_count), offsetof(CUlaunchConfig, numAttrs));
+}
+
 TEST(DriverAbi, TensorMaps) {
   EXPECT_EQ(sizeof(cuda::TensorMap), sizeof(CUtensorMap));
   EXPECT_EQ(cuda::kMapUInt8, CU_TENSOR_MAP_DATA_TYPE_UINT8);

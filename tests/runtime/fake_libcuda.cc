@@ -202,7 +202,7 @@ FunctionHandle* Alive(Function handle) {
 }
 
 Result Launch(Function handle, unsigned gx, unsigned gy, unsigned gz, unsigned threads, unsigned shared, Stream stream,
-              void** params) {
+              void** params, unsigned cluster = 1) {
   State& state = GetState();
   if (!state.recording) return kSuccess;
   const std::lock_guard<std::mutex> lock(state.mutex);
@@ -216,7 +216,7 @@ Result Launch(Function handle, unsigned gx, unsigned gy, unsigned gz, unsigned t
       shared > static_cast<unsigned>(function->max_dynamic)) {
     return state.Misuse(kInvalidValue);
   }
-  FakeLaunch launch{function->name, gx, gy, gz, threads, shared, {}, stream, {}};
+  FakeLaunch launch{function->name, gx, gy, gz, threads, shared, {}, stream, cluster, {}};
   const auto count = state.parameter_counts.find(function->name);
   for (int i = 0; count != state.parameter_counts.end() && i < count->second; ++i) {
     uint64_t value;
@@ -364,6 +364,22 @@ Result fake_LaunchCooperativeKernel(Function function, unsigned gx, unsigned gy,
                                     unsigned bz, unsigned shared, Stream stream, void** params) {
   ENTER_WITH_CONTEXT("cuLaunchCooperativeKernel");
   return Launch(function, gx, gy, gz, bx * by * bz, shared, stream, params);
+}
+Result fake_LaunchKernelEx(const LaunchConfig* config, Function function, void** params, void**) {
+  ENTER_WITH_CONTEXT("cuLaunchKernelEx");
+  unsigned cluster = 1;
+  for (unsigned i = 0; i < config->attribute_count; ++i) {
+    const LaunchAttribute& attribute = config->attributes[i];
+    if (attribute.id == kLaunchClusterDimension) cluster = attribute.cluster[0] * attribute.cluster[1] * attribute.cluster[2];
+  }
+  if (cluster == 0 || cluster > 8 || config->grid[0] % cluster != 0) return state.Misuse(kInvalidValue);
+  return Launch(function, config->grid[0], config->grid[1], config->grid[2],
+                config->block[0] * config->block[1] * config->block[2], config->shared_bytes, config->stream, params, cluster);
+}
+Result fake_OccupancyMaxActiveClusters(int* clusters, Function, const LaunchConfig* config) {
+  ENTER("cuOccupancyMaxActiveClusters");
+  *clusters = static_cast<int>(15 / config->attributes[0].cluster[0]);
+  return kSuccess;
 }
 Result fake_TensorMapEncodeTiled(TensorMap* out, int type, unsigned rank, void* address, const uint64_t* extents,
                                  const uint64_t* strides, const uint32_t* box, const uint32_t* element_strides, int interleave,

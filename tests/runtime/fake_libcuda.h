@@ -17,6 +17,7 @@ struct FakeLaunch {
   unsigned grid_x = 0, grid_y = 0, grid_z = 0, threads = 0, shared_bytes = 0;
   std::vector<uint64_t> args;  // the first 8 bytes of each parameter, as many as set_parameter_count said
   cuda::Stream stream = nullptr;
+  unsigned cluster = 1;  // blocks of a cluster
   std::vector<cuda::TensorMap> maps;  // the parameters that SetMapParameters named
 };
 

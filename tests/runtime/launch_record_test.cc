@@ -22,6 +22,7 @@ LaunchRecord SampleRecord(const Program& program) {
   kernel.shared_bytes = 200000;
   kernel.persistent = true;
   kernel.blocks_per_sm = 2;
+  kernel.cluster = {2, 1, 2};
   kernel.maps = {{0, DType::kFloat16, {64, 64}, 128}, {2, DType::kFloat32, {64, 32}, 0}};
   return {{kernel, kernel}};
 }
@@ -36,6 +37,8 @@ TEST(LaunchRecordTest, RoundTrip) {
   const KernelRecord& kernel = back->kernels[1];
   EXPECT_TRUE(kernel.persistent);
   EXPECT_EQ(kernel.blocks_per_sm, 2u);
+  EXPECT_EQ(kernel.cluster, (std::vector<uint32_t>{2, 1, 2}));
+  EXPECT_EQ(kernel.ClusterSize(), 4u);
   EXPECT_EQ(kernel.maps, SampleRecord(program).kernels[1].maps);
   EXPECT_EQ(kernel.args[1].kind, KernelArg::Kind::kTensorMap);
   EXPECT_EQ(kernel.args[1].index, 1u);
@@ -68,6 +71,7 @@ TEST(LaunchRecordTest, DamageNeverGetsThroughUnchecked) {
       for (const KernelRecord& kernel : record->kernels) {
         maps += kernel.maps.size();
         EXPECT_GE(kernel.blocks_per_sm, 1u);
+        EXPECT_TRUE(kernel.cluster.empty() || (kernel.cluster.size() == 3 && kernel.ClusterSize() >= 1 && kernel.ClusterSize() <= 8));
         for (const LoweredTensorMap& map : kernel.maps) EXPECT_TRUE(CheckTensorMap(program, map).ok());
         for (const KernelArg& arg : kernel.args) {
           EXPECT_TRUE(arg.kind != KernelArg::Kind::kTensorMap || arg.index < kernel.maps.size());

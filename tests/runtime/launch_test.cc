@@ -90,6 +90,47 @@ TEST_F(LaunchTest, EmptyGridsLaunchNothingHugeOnesAreRefused) {
   EXPECT_EQ(kernel->Launch(huge.request()).code(), absl::StatusCode::kInvalidArgument);
 }
 
+// Grids are filled up to whole clusters; persistent kernels get as many clusters as the driver says fit.
+TEST_F(LaunchTest, ClustersAreLaunchedWhole) {
+  for (const bool persistent : {false, true}) {
+    const EditKernel edit = [persistent](CubinKernel& kernel, bool) {
+      kernel.cluster = {2, 2};
+      kernel.persistent = persistent;
+    };
+    const auto kernel = MakeKernel(MakeRuntime(), ScaleProgram(), "", {}, edit);
+    ASSERT_TRUE(kernel->Prepare().ok()) << kernel->Prepare();
+    const size_t before = fake_->Launches().size();
+    for (const int64_t n : {128 * 5, 128 * 64, 0}) {
+      ScaleArgs args(n);
+      ASSERT_TRUE(kernel->Launch(args.request()).ok()) << kernel->Launch(args.request());
+    }
+    const std::vector<FakeLaunch> launches = fake_->Launches();
+    ASSERT_EQ(launches.size(), before + 2);
+    EXPECT_EQ(launches[before].cluster, 4u);
+    EXPECT_EQ(launches[before].grid_x, 12u) << "6 blocks of the grid, two of the cluster for each";
+    EXPECT_EQ(launches[before + 1].grid_x, persistent ? 12u : 128u) << "three clusters of four fit";
+  }
+}
+
+TEST_F(LaunchTest, OldDriversKnowNoClusters) {
+  FakeCuda* const old = LoadFakeCuda(true);
+  ASSERT_NE(old, nullptr);
+  old->Reset();
+  old->MakeContext();
+  {
+    // The general code has none.
+    const EditKernel edit = [](CubinKernel& kernel, bool is_fast) {
+      if (is_fast) kernel.cluster = {2, 1};
+    };
+    const auto kernel = MakeKernel(MakeRuntime(), ScaleProgram(), "", {}, edit);
+    EXPECT_TRUE(kernel->Prepare().ok()) << kernel->Prepare();
+    ScaleArgs args(100);
+    EXPECT_TRUE(kernel->Launch(args.request()).ok()) << kernel->Launch(args.request());
+    EXPECT_EQ(old->Launches().back().kernel, "general_main");
+  }
+  EXPECT_EQ(old->Misuses(), 0);
+}
+
 TEST_F(LaunchTest, LaunchesRunInOrderOverAZeroedWorkspace) {
   const auto kernel = MakeKernel(MakeRuntime(), TwoStepProgram());
   ASSERT_TRUE(kernel->Prepare().ok());
