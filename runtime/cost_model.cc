@@ -14,7 +14,7 @@ constexpr int kTypicalSms = 132;
 constexpr double kL2BytesPerCycle = 60, kLanes = 128, kMemoryBytesPerCycle = 2500, kSmsForMemory = 0.75;
 constexpr double kTileCycles = 2300, kTurnCycles = 400, kLaunchCycles = 4000, kNotHidden = 1.0 / 16;
 constexpr double kShareCycles = 1500, kShareBytesPerCycle = 32;
-constexpr double kClusterCycles = 100, kUnevenPitch = 1.7;
+constexpr double kClusterCycles = 100, kUnevenPenalty = 0.7;
 constexpr int64_t kLineBytes = 128;
 constexpr double kSingleElement = 0.4;
 constexpr double kMmaSyncRate = 1024, kUnevenPanels = 1.1;
@@ -156,12 +156,12 @@ class CostModelBuilder {
     Times more = extents.dynamic;
     double bytes = static_cast<double>(extents.product()) * DTypeBytes(src.dtype);
     if (const Expr uneven = UnevenPitch(src); uneven && target_.family == Family::kHopper) {
-      // 1, or kUnevenPitch where the remainder is not 0; in tenths.
-      const Expr is_uneven = Make(ExprOp::kMin, uneven, Int(1));
-      more.push_back(Make(ExprOp::kAdd, Int(10), Make(ExprOp::kMul, is_uneven, Int(static_cast<int64_t>(10 * (kUnevenPitch - 1) + 0.5)))));
-      bytes /= 10;
+      // 1, and more where the remainder is not 0; in hundredths.
+      const auto penalty = static_cast<int64_t>(100 * kUnevenPenalty / SharersOf(copy));
+      more.push_back(Make(ExprOp::kAdd, Int(100), Make(ExprOp::kMul, Make(ExprOp::kMin, uneven, Int(1)), Int(penalty))));
+      bytes /= 100;
     }
-    At(times, more).bytes += bytes / SharersOf(copy);
+    At(times, more).bytes += bytes;
     if (any_arguments_) At(times, extents.dynamic).elements += static_cast<double>(extents.product()) * kSingleElement * kLanes;
   }
   // The bytes by which a row of a tensor is longer than whole lines, if it has rows.

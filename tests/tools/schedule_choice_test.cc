@@ -85,7 +85,8 @@ TEST_F(ScheduleChoice, ShapesGetTheTileThatWasMeasuredToBeBest) {
       {"gemm_nn_bf16", Mnk(128, 14336, 4096), {"128x128"}},
       {"gemm_nt_bf16", Mnk(257, 4104, 4104), {"128x128", "128x112", "64x128"}},
       {"gemm_nn_bf16", Mnk(257, 4104, 4104), {"128x128", "64x128"}},
-      {"gemm_nt_bf16", Mnk(4095, 4096, 4104), {"128x256"}},
+      {"gemm_nt_bf16", Mnk(4095, 4096, 4104), {"128x256c2"}},
+      {"gemm_nn_bf16", Mnk(4095, 4096, 4104), {"128x256"}},
   };
   for (const Case& c : kCases) {
     const Bundle bundle = MakeBundle(c.program);
@@ -126,8 +127,9 @@ TEST_F(ScheduleChoice, FixedConstantsAndDimsRestrict) {
   const Bundle bundle = MakeBundle("gemm_nt_bf16");
   const auto wide = Find(bundle, "sm_90a", {}, {{"block_N", 256}});
   ASSERT_TRUE(wide.ok()) << wide.status();
-  ASSERT_EQ(wide->fast.size(), 1u);
+  ASSERT_EQ(wide->fast.size(), 2u);
   EXPECT_EQ(wide->fast[0].name, "128x256");
+  EXPECT_EQ(wide->fast[1].name, "128x256c2");
   EXPECT_EQ(wide->general.constants.at("block_N"), 256) << "for general arguments, too";
   const auto none = Find(bundle, "sm_90a", {}, {{"block_N", 256}, {"block_M", 16}});
   ASSERT_TRUE(none.ok()) << none.status();
