@@ -44,7 +44,7 @@ Value Copy(Evaluator& e, const Args& args) {
     return e.Fail(args.RangeOf("coalesced_width"), Cat("coalesced_width counts elements, 1 to 1024, not ", *width));
   copy.coalesced_width = static_cast<uint32_t>(*width);
   copy.disable_tma = *disable_tma;
-  copy.is_async = args.builtin().path == "T.async_copy";
+  copy.is_async = args.builtin().path != "T.copy";
   copy.barrier = ReadBarrier(e, args, &copy.barrier_indices);
   if (args.Has("swizzle")) {  // copy(..., swizzle="bank") asks for a layout without bank conflicts
     const BufferId shared = dst->buffer.buffer().scope == Scope::kShared ? dst->buffer.id() : src->buffer.id();
@@ -138,10 +138,12 @@ absl::Span<const Builtin> CopyIntrinsics() {
   static constexpr std::string_view kCopy =
       "src dst | fill? coalesced_width? disable_tma? eviction_policy? prefer_instruction? annotations? loop_layout? swizzle? "
       "barrier?";
+  static constexpr std::string_view kTmaCopy = "src dst | barrier? cluster_mask? leader_scope_threads? eviction_policy? annotations?";
   static constexpr std::string_view kAtomic = "dst value memory_order? return_prev? use_tma? | scope? annotations?";
   static constexpr Builtin kBuiltins[] = {
       {"T.copy", kCopy, Copy},
       {"T.async_copy", kCopy, Copy},
+      {"T.tma_copy", kTmaCopy, Copy},
       {"T.atomic_add", kAtomic, Atomic},
       {"T.atomic_max", kAtomic, Atomic},
       {"T.atomic_min", kAtomic, Atomic},

@@ -65,10 +65,10 @@ Value Shuffle(Evaluator& e, const Args& args) {
 
 // A barrier, or one of an array of them.
 std::optional<BufferRegion> ReadBarrier(Evaluator& e, const Args& args) {
-  auto region = e.Region(args["barrier"], args.RangeOf("barrier"), "a barrier");
+  auto region = e.Region(args["mbarrier"], args.RangeOf("mbarrier"), "a barrier");
   if (!region) return std::nullopt;
   if (region->buffer.buffer().scope != Scope::kBarrier) {
-    e.Fail(args.RangeOf("barrier"), Cat("'", region->buffer.buffer().name, "' is no barrier"),
+    e.Fail(args.RangeOf("mbarrier"), Cat("'", region->buffer.buffer().name, "' is no barrier"),
            "make it with T.alloc_barrier(arrivals)");
     return std::nullopt;
   }
@@ -93,12 +93,19 @@ Value Arrive(Evaluator& e, const Args& args) { return BarrierStatement(e, args, 
 Value Wait(Evaluator& e, const Args& args) { return BarrierStatement(e, args, BarrierOpKind::kWait, "parity"); }
 Value ExpectTx(Evaluator& e, const Args& args) { return BarrierStatement(e, args, BarrierOpKind::kExpectTx, "tx"); }
 
+// Arrives, and announces bytes: what the producer of a phase does.
+Value ArriveExpectTx(Evaluator& e, const Args& args) {
+  const Value announced = BarrierStatement(e, args, BarrierOpKind::kExpectTx, "tx");
+  return announced.poisoned() ? announced : BarrierStatement(e, args, BarrierOpKind::kArrive, "");
+}
+
 Value AsyncWait(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
-  const auto pending = e.Int(args["pending"], args.RangeOf("pending"), "the number of unfinished groups");
+  const auto pending = args.Has("pending") ? e.Int(args["pending"], args.RangeOf("pending"), "the number of unfinished groups") : std::optional<int64_t>(0);
   if (!pending) return Poison{};
   if (*pending < 0 || *pending > 63) return e.Fail(args.range(), "0 to 63 groups may stay unfinished");
-  e.builder().Add(tilert::AsyncWait{args.builtin().path == "T.wait_wgmma", static_cast<uint32_t>(*pending)});
+  const bool gemms = args.builtin().path == "T.wait_wgmma" || args.builtin().path == "T.warpgroup_wait";
+  e.builder().Add(tilert::AsyncWait{gemms, static_cast<uint32_t>(*pending)});
   return NoneValue{};
 }
 
@@ -150,13 +157,17 @@ absl::Span<const Builtin> ThreadIntrinsics() {
       {"T.role", "begin end", Role},
       {"T.sync_threads", "barrier_id? arrive_count?", SyncThreads},
       {"T.shuffle", "value lane", Shuffle},
-      {"T.barrier_arrive", "barrier", Arrive},
-      {"T.mbarrier_arrive", "barrier", Arrive},
-      {"T.barrier_wait", "barrier parity", Wait},
-      {"T.mbarrier_wait_parity", "barrier parity", Wait},
-      {"T.mbarrier_expect_tx", "barrier tx", ExpectTx},
+      {"T.barrier_arrive", "mbarrier", Arrive},
+      {"T.mbarrier_arrive", "mbarrier", Arrive},
+      {"T.barrier_wait", "mbarrier parity", Wait},
+      {"T.mbarrier_wait_parity", "mbarrier parity", Wait},
+      {"T.mbarrier_expect_tx", "mbarrier tx", ExpectTx},
       {"T.async_wait", "pending", AsyncWait},
       {"T.wait_wgmma", "pending", AsyncWait},
+      {"T.warpgroup_wait", "pending", AsyncWait},
+      {"T.ptx_wait_group", "pending", AsyncWait},
+      {"T.tma_store_wait", "pending? read?", AsyncWait},
+      {"T.mbarrier_arrive_expect_tx", "mbarrier tx", ArriveExpectTx},
       {"T.print", "* msg?", PrintValue},
       {"T.device_assert", "condition msg?", DeviceAssert},
       {"T.loop_break", "", LoopBreak},

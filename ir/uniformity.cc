@@ -104,7 +104,13 @@ void ThreadUniformity::Visit(const Stmt& stmt, Uniformity control, const Stmt* l
                  [&](const Let& s) { Raise(vars_, s.var, Of(s.value)); },
                  [&](const Shuffle& s) { Raise(vars_, s.var, Join(Of(s.value), std::max(Uniformity::kWarp, Of(s.lane)))); },
                  [&](const Store& s) {
-                   if (buffers_.contains(s.buffer)) Raise(buffers_, s.buffer, Join(control, Join(Of(s.value), OfAll(s.indices))));
+                   const Scope scope = p_.buffers[s.buffer].scope;
+                   const bool is_private = scope == Scope::kLocal || scope == Scope::kVar;
+                   if (buffers_.contains(s.buffer)) {
+                     Raise(buffers_, s.buffer, Join(control, Join(Of(s.value), OfAll(s.indices))));
+                   } else if (is_private) {  // what another region has put there is not known
+                     Raise(buffers_, s.buffer, Uniformity::kThread);
+                   }
                  },
                  [&](const For& s) {
                    const Uniformity trips = OfAll({s.begin, s.end, s.step});

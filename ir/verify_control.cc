@@ -55,7 +55,8 @@ Allowed AllowedIn(const StmtOp& op) {
 
 class ControlChecker {
  public:
-  explicit ControlChecker(Context& c) : c_(c), owner_of_(c.p.buffers.size()) {}
+  explicit ControlChecker(Context& c)
+      : c_(c), owner_of_(c.p.buffers.size()), by_tile_(c.p.buffers.size()), by_thread_(c.p.buffers.size()) {}
   void Run();
 
  private:
@@ -66,6 +67,7 @@ class ControlChecker {
   void CheckLoop(const For& s, const Frame& frame);
   void CheckWrite(BufferId id, const Frame& frame);
   void CheckReads(const Stmt& stmt, const Frame& frame);
+  void FindThreadMemory(const Block& block, bool in_threads);
   void CheckRoles(const Roles& s, const Frame& frame);
   void CheckSync(const SyncThreads& s, const Frame& frame);
   void CheckThreadControl(const Stmt& stmt, const Frame& frame);
@@ -73,6 +75,8 @@ class ControlChecker {
 
   Context& c_;
   std::vector<uint32_t> owner_of_;  // of private buffers
+  std::vector<bool> by_tile_;       // buffers allocated among tile statements
+  std::vector<bool> by_thread_;     // buffers that thread regions write
   uint32_t owners_ = 0;
   std::optional<int64_t> threads_;  // of the launch
 };
@@ -92,6 +96,7 @@ void ControlChecker::CheckPlace(const Stmt& stmt, const Frame& frame) {
 void ControlChecker::CheckAlloc(const Alloc& s, const Frame& frame) {
   const Scope scope = c_.p.buffers[s.buffer].scope;
   owner_of_[s.buffer] = frame.owner;
+  by_tile_[s.buffer] = frame.place == Place::kTile;
   const bool is_private = scope == Scope::kLocal || scope == Scope::kVar;
   if (frame.place != Place::kTile && !is_private)
     c_.Error(c_.Name(s.buffer), " belongs to the block and cannot be allocated ", PlaceText(frame), ": allocate it outside");
@@ -107,7 +112,11 @@ void ControlChecker::CheckLoop(const For& s, const Frame& frame) {
 
 void ControlChecker::CheckWrite(BufferId id, const Frame& frame) {
   const Scope scope = c_.p.buffers[id].scope;
-  if ((scope == Scope::kLocal || scope == Scope::kVar) && owner_of_[id] != frame.owner) {
+  // What thread regions write is each thread's own, wherever it was allocated.
+  const bool of_threads = frame.place == Place::kThread && by_tile_[id];
+  if ((scope == Scope::kLocal || scope == Scope::kVar) && by_thread_[id] && frame.place != Place::kThread)
+    c_.Error(c_.Name(id), " is written by thread regions, so each thread has its own: it cannot be written ", PlaceText(frame));
+  if ((scope == Scope::kLocal || scope == Scope::kVar) && owner_of_[id] != frame.owner && !of_threads) {
     c_.Error(c_.Name(id), " is private to where it was allocated and cannot be written ", PlaceText(frame),
              ": allocate it there, or use shared memory");
   }
@@ -116,7 +125,16 @@ void ControlChecker::CheckWrite(BufferId id, const Frame& frame) {
 }
 
 void ControlChecker::CheckReads(const Stmt& stmt, const Frame& frame) {
-  if (frame.place != Place::kThread) return;
+  if (frame.place != Place::kThread) {
+    ForEachExpr(stmt, [&](Expr root) {
+      if (!root) return;
+      ForEachNode(c_.p.exprs, root, [&](Expr, const ExprNode& node) {
+        if (node.op != ExprOp::kLoad || !by_thread_[node.i]) return;
+        c_.Error(c_.Name(static_cast<BufferId>(node.i)), " is written by thread regions, so each thread has its own: it cannot be read ", PlaceText(frame));
+      });
+    });
+    return;
+  }
   ForEachExpr(stmt, [&](Expr root) {
     ForEachNode(c_.p.exprs, root, [&](Expr, const ExprNode& node) {
       if (node.op == ExprOp::kLoad && c_.p.buffers[node.i].scope == Scope::kFragment) {
@@ -125,6 +143,20 @@ void ControlChecker::CheckReads(const Stmt& stmt, const Frame& frame) {
       }
     });
   });
+}
+
+// Private memory that thread regions write.
+void ControlChecker::FindThreadMemory(const Block& block, bool in_threads) {
+  for (const Stmt& stmt : block) {
+    const auto* store = std::get_if<Store>(&stmt.op);
+    const auto* fill = std::get_if<Fill>(&stmt.op);
+    const BufferId written = store != nullptr ? store->buffer : fill != nullptr ? fill->dst.buffer : kNoId;
+    if (in_threads && written != kNoId) {
+      const Scope scope = c_.p.buffers[written].scope;
+      by_thread_[written] = by_thread_[written] || scope == Scope::kLocal || scope == Scope::kVar;
+    }
+    for (const Block* child : ChildBlocks(stmt)) FindThreadMemory(*child, in_threads || std::holds_alternative<ThreadRegion>(stmt.op));
+  }
 }
 
 void ControlChecker::CheckRoles(const Roles& s, const Frame&) {
@@ -231,6 +263,8 @@ void ControlChecker::Run() {
     int64_t threads = 0;
     threads_.reset();
     if (c_.p.exprs.AsInt(c_.p.launches[i].threads, &threads)) threads_ = threads;
+    by_thread_.assign(c_.p.buffers.size(), false);
+    FindThreadMemory(c_.p.launches[i].body, false);
     WalkBlock(c_.p.launches[i].body, Frame{});
   }
   c_.loc = {};

@@ -256,6 +256,9 @@ void Emit(EmitContext& c, const kir::Elementwise& loop) {
   for (VarId var : loop.vars) names.push_back(c.kernel.vars[var].name);
   Nest nest = OpenNest(c, loop.layout, names, targets.empty() ? 1 : 2);
   c.in_elementwise = true;
+  if (loop.layout.dims.size() == 1 && loop.layout.dims[0].extent % kLanes != 0) {
+    c.lanes_here = Cat("lanes_below(", loop.layout.dims[0].extent, loop.layout.warps > 1 ? Cat(" - warp * ", kLanes) : "", ")");
+  }
   c.replica_zero.clear();
   if (!nest.replica_zero.empty()) {
     c.replica_zero = c.names.Fresh("writes");
@@ -269,6 +272,7 @@ void Emit(EmitContext& c, const kir::Elementwise& loop) {
   }
   CloseLoops(c, nest.loops.size());
   c.in_elementwise = false;
+  c.lanes_here = "0xffffffffu";
   c.Close();
 }
 

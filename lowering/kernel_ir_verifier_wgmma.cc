@@ -32,7 +32,7 @@ void KernelVerifier::Check(const WgmmaWait& op) {
   for (const Retired& retired : op.retires) {
     if (!Requires(retired.buffer < kernel_.buffers.size(), "retires ", Name(retired.buffer))) return;
     if (kernel_.buffers[retired.buffer].space == Space::kShared) {
-      Integer(retired.version, "retired version");
+      if (retired.version) Integer(retired.version, "retired version");
     } else {
       Register(retired.buffer, "retired");
     }
@@ -88,7 +88,7 @@ void KernelVerifier::CheckOperand(const TileAccess& side, const char* what, int6
   const Buffer& buffer = kernel_.buffers[side.buffer];
   const SharedLayout& shared = buffer.shared;
   const size_t rank = SubscriptCount(buffer);
-  if (!Requires(buffer.space == Space::kShared && shared.swizzled, "operand ", what, " ", Name(side.buffer),
+  if (!Requires(buffer.space == Space::kShared && shared.swizzled && !shared.folded, "operand ", what, " ", Name(side.buffer),
                 " is not in swizzled shared memory"))
     return;
   if (!Requires(rank >= 3 && side.start.size() == rank && side.follows.size() == rank, "operand ", what, " ", Name(side.buffer),

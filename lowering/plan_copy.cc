@@ -18,7 +18,7 @@ constexpr int64_t kMinAsyncBytes = 4;
 kir::TileAccess PlanBuilder::Access(const Region& region) {
   kir::TileAccess access;
   access.buffer = buffers_[region.buffer];
-  if (s_.scope(region.buffer) == Scope::kShared) {
+  if (s_.scope(region.buffer) == Scope::kShared && !s_.slots.contains(region.buffer)) {
     access.start.push_back(Slot(region.buffer));
     access.follows.push_back(-1);
   }

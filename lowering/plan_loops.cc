@@ -29,6 +29,20 @@ absl::Status PlanBuilder::EmitParallel(const Parallel& loop) {
   return absl::OkStatus();
 }
 
+// Of private memory.
+absl::Status PlanBuilder::EmitElementFill(const Fill& fill, const SourceLoc& loc, kir::Block& out) {
+  kir::Block* body = &out;
+  std::vector<Expr> at;
+  for (size_t d = 0; d < fill.dst.start.size(); ++d) {
+    const VarId var = NewVar(Cat("i", d));
+    body->push_back({kir::For{var, Int(0), Tr(fill.dst.extent[d]), Int(1), kir::Unroll::kFull, {}}, loc});
+    body = &std::get<kir::For>(body->back().op).body;
+    at.push_back(Fold(k_.exprs, k_.exprs.Binary(ExprOp::kAdd, Tr(fill.dst.start[d]), VarExpr(var))));
+  }
+  body->push_back({kir::Store{buffers_[fill.dst.buffer], std::move(at), Tr(fill.value)}, loc});
+  return absl::OkStatus();
+}
+
 absl::Status PlanBuilder::EmitElementBlock(const Block& block, kir::Block& out) {
   for (const Stmt& stmt : block) TILERT_RETURN_IF_ERROR(EmitElementStmt(stmt, out));
   return absl::OkStatus();
@@ -43,7 +57,7 @@ absl::Status PlanBuilder::EmitElementStmt(const Stmt& stmt, kir::Block& out) {
   const auto place = [&](BufferId id, const std::vector<Expr>& at) {
     const auto staged = staged_.find(id);
     std::vector<Expr> indices = Tr(at);
-    if (staged != staged_.end() || s_.scope(id) == Scope::kShared) {
+    if (staged != staged_.end() || (s_.scope(id) == Scope::kShared && !s_.slots.contains(id))) {
       indices.insert(indices.begin(), staged != staged_.end() ? Int(0) : Slot(id));
     }
     return std::pair(staged != staged_.end() ? staged->second : buffers_[id], std::move(indices));
@@ -57,6 +71,9 @@ absl::Status PlanBuilder::EmitElementStmt(const Stmt& stmt, kir::Block& out) {
     return emit(kir::Atomic{op->op, buffer, std::move(at), Tr(op->value), op->order, op->scope});
   }
   if (auto* op = std::get_if<Let>(&stmt.op)) return emit(kir::Let{op->var, Tr(op->value)});
+  if (auto* op = std::get_if<Shuffle>(&stmt.op)) return emit(kir::Shuffle{op->var, Tr(op->value), Tr(op->lane)});
+  if (auto* op = std::get_if<Fill>(&stmt.op)) return EmitElementFill(*op, stmt.loc, out);
+  if (std::holds_alternative<Alloc>(stmt.op)) return absl::OkStatus();  // of a thread region: declared in front of it
   if (auto* op = std::get_if<If>(&stmt.op)) {
     kir::If branch{Tr(op->cond), {}, {}};
     TILERT_RETURN_IF_ERROR(EmitElementBlock(op->then_body, branch.then_body));

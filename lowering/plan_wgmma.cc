@@ -34,7 +34,7 @@ kir::TileAccess PlanBuilder::WgmmaOperand(const Region& region, bool k_last, con
     buffer = converted;
   }
   kir::TileAccess access = WholeAccess(buffer, 2);
-  if (!in_registers) access.start[0] = Slot(region.buffer);
+  if (!in_registers) access.start[0] = s_.slots.contains(region.buffer) ? Tr(region.start[0]) : Slot(region.buffer);
   const size_t rows = access.follows.size() - 2;
   access.follows[rows] = k_last ? 0 : 1;
   access.follows[rows + 1] = k_last ? 1 : 0;
@@ -97,7 +97,7 @@ void PlanBuilder::Retire(size_t count) {
     const bool used = std::any_of(end, open_.end(), [id](const OpenGroup& later) {
       return later.acc == id || std::count(later.reads.begin(), later.reads.end(), id) > 0;
     });
-    if (!used) wait.retires.push_back({id, k_.buffers[id].space == kir::Space::kShared ? Int(0) : Expr{}});
+    if (!used) wait.retires.push_back({id, k_.buffers[id].space == kir::Space::kShared && k_.buffers[id].versions == 1 ? Int(0) : Expr{}});
   };
   for (auto group = open_.begin(); group != end; ++group) {
     retire(group->acc);

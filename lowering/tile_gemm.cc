@@ -1,5 +1,7 @@
 #include "lowering/tile_gemm.h"
 
+#include "lowering/layout_mma.h"
+
 namespace tilert {
 namespace {
 
@@ -24,18 +26,24 @@ WarpGrid ChooseWarpGrid(GemmPolicy policy, int64_t m, int64_t n, int warps) {
   return best;
 }
 
-bool IsMmaType(DType a, DType c) {
-  if (a != DType::kFloat16 && a != DType::kBFloat16) return false;
-  return c == DType::kFloat32 || (c == DType::kFloat16 && a == DType::kFloat16);
+bool IsFp8(DType t) { return t == DType::kFloat8E4M3 || t == DType::kFloat8E5M2; }
+bool IsInt8(DType t) { return t == DType::kInt8 || t == DType::kUInt8; }
+
+// Types that both mma.sync and wgmma multiply (PTX ISA, "mma", "wgmma.mma_async"). 8-bit operands may differ in type. float32 goes as tf32, whose
+// few bits the program must allow.
+bool IsTensorCoreType(const TileState& state, const Gemm& gemm) {
+  const DType a = state.buffer(gemm.a.buffer).dtype, b = state.buffer(gemm.b.buffer).dtype, c = state.buffer(gemm.c.buffer).dtype;
+  if (IsFp8(a) && IsFp8(b)) return c == DType::kFloat32;
+  if (IsInt8(a) && IsInt8(b)) return c == DType::kInt32;
+  if (a != b) return false;
+  if (a == DType::kFloat32) return c == DType::kFloat32 && state.program.fast_math;
+  return (a == DType::kFloat16 || a == DType::kBFloat16) && (c == DType::kFloat32 || (c == DType::kFloat16 && a == c));
 }
 
-bool IsFp8(DType t) { return t == DType::kFloat8E4M3 || t == DType::kFloat8E5M2; }
-
-// PTX ISA, "wgmma.mma_async": the types that are done here. 8-bit operands may differ in type.
-bool IsWgmmaType(DType a, DType b, DType c) {
-  if (IsFp8(a) && IsFp8(b)) return c == DType::kFloat32;
-  if ((a == DType::kInt8 || a == DType::kUInt8) && (b == DType::kInt8 || b == DType::kUInt8)) return c == DType::kInt32;
-  return a == b && IsMmaType(a, c);
+// mma.sync multiplies float8 from sm_89 on.
+bool IsMmaType(const TileState& state, const Gemm& gemm) {
+  constexpr int kFirstWithFp8 = 89;
+  return IsTensorCoreType(state, gemm) && (!IsFp8(state.buffer(gemm.a.buffer).dtype) || state.target.sm >= kFirstWithFp8);
 }
 
 constexpr int64_t kInstructionM = 64, kLargestN = 256, kStepBytes = 32;
@@ -73,16 +81,17 @@ namespace {
 
 // Shared memory that a wgmma descriptor can describe: whole, two dims, swizzled panels. `k_last`: stored [rows, K]; only 16-bit types may be the other way.
 bool DescribesOperand(const TileState& state, const Region& region, bool k_last) {
-  if (state.scope(region.buffer) != Scope::kShared || region.extent.size() != 2 || !state.IsWhole(region)) return false;
+  if (state.scope(region.buffer) != Scope::kShared || !state.IsWholeTile(region)) return false;
   const int bytes = DTypeBytes(state.buffer(region.buffer).dtype);
-  const std::vector<int64_t> extents = state.Extents(region.extent);
+  const std::vector<int64_t> extents = state.TileShape(region.buffer);
+  if (extents.size() != 2) return false;
   if (state.RowMajorWanted(region.buffer) || !SwizzledShared(extents, bytes).swizzled) return false;
   return extents[0] % 8 == 0 && (k_last || bytes == 2);
 }
 
 bool ChooseWgmma(const TileState& state, const Gemm& gemm, GemmChoice* choice) {
-  const Buffer &a = state.buffer(gemm.a.buffer), &b = state.buffer(gemm.b.buffer), &c = state.buffer(gemm.c.buffer);
-  if (state.target.family != Family::kHopper || state.warps % 4 != 0 || !IsWgmmaType(a.dtype, b.dtype, c.dtype)) return false;
+  const Buffer &a = state.buffer(gemm.a.buffer), &c = state.buffer(gemm.c.buffer);
+  if (state.target.family != Family::kHopper || state.warps % 4 != 0 || !IsTensorCoreType(state, gemm)) return false;
   if (gemm.c.extent.size() != 2 || c.scope != Scope::kFragment || !state.IsWhole(gemm.c)) return false;
   const GemmShape shape = ShapeOf(state, gemm);
   if (shape.m < 1 || shape.n < 1 || shape.k < 1 || shape.k % (kStepBytes / DTypeBytes(a.dtype)) != 0) return false;
@@ -109,8 +118,7 @@ GemmChoice ChooseGemm(const TileState& state, const Gemm& gemm) {
   GemmChoice choice;
   if (ChooseWgmma(state, gemm, &choice)) return choice;
   choice = {};
-  const Buffer &a = state.buffer(gemm.a.buffer), &b = state.buffer(gemm.b.buffer), &c = state.buffer(gemm.c.buffer);
-  if (a.dtype != b.dtype || !IsMmaType(a.dtype, c.dtype)) return choice;
+  if (!IsMmaType(state, gemm)) return choice;
   const GemmShape shape = ShapeOf(state, gemm);
   return {GemmUnit::kMma, ChooseWarpGrid(gemm.policy, shape.m, shape.n, state.warps), false};
 }
@@ -126,14 +134,14 @@ FragmentLayout OperandALayout(const TileState& state, const Gemm& gemm, const Ge
   const GemmShape shape = ShapeOf(state, gemm);
   const int bytes = DTypeBytes(state.buffer(gemm.a.buffer).dtype);
   const bool mma = choice.unit == GemmUnit::kMma;
-  return Swapped(mma ? MmaOperandALayout(shape.m, shape.k, choice.grid) : WgmmaOperandALayout(shape.m, shape.k, choice.grid, bytes), gemm.transpose_a);
+  return Swapped(mma ? MmaOperandALayout(shape.m, shape.k, choice.grid, bytes) : WgmmaOperandALayout(shape.m, shape.k, choice.grid, bytes), gemm.transpose_a);
 }
 
 FragmentLayout OperandBLayout(const TileState& state, const Gemm& gemm, const GemmChoice& choice) {
   const GemmShape shape = ShapeOf(state, gemm);
   const int bytes = DTypeBytes(state.buffer(gemm.b.buffer).dtype);
   const bool mma = choice.unit == GemmUnit::kMma;
-  return Swapped(mma ? MmaOperandBLayout(shape.n, shape.k, choice.grid) : WgmmaOperandALayout(shape.n, shape.k, choice.grid, bytes), !gemm.transpose_b);
+  return Swapped(mma ? MmaOperandBLayout(shape.n, shape.k, choice.grid, bytes) : WgmmaOperandALayout(shape.n, shape.k, choice.grid, bytes), !gemm.transpose_b);
 }
 
 }  // namespace tilert

@@ -3,10 +3,14 @@
 // What remains at odds is converted where it is used (plan_*.cc), never refused.
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "ir/status_util.h"
 #include "lowering/affine.h"
 #include "lowering/fragment_uses.h"
+#include "lowering/tile_banks.h"
+#include "lowering/tile_access.h"
 #include "lowering/tile_gemm.h"
+#include "lowering/tile_roles.h"
 #include "lowering/tile_state.h"
 
 namespace tilert {
@@ -19,15 +23,52 @@ class LayoutSolver {
   explicit LayoutSolver(TileState& state) : s_(state) {}
 
   absl::Status Run() {
-    ForEachStmt(s_.L().body, [&](const Stmt& stmt) { Visit(stmt); });
+    TILERT_ASSIGN_OR_RETURN(const std::vector<RoleSpan> parts, ProgramRoles(s_));
+    if (parts.empty()) {
+      ForEachStmt(s_.L().body, [&](const Stmt& stmt) { Visit(stmt); });
+      SolveFragments();
+    }
+    // Each part of the block has fragments of its own, spread over its threads.
+    const int all = s_.warps;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      Forget();
+      s_.warps = parts[i].warps;
+      absl::flat_hash_set<BufferId> touched;
+      ForEachRoleStmt(s_, s_.L().body, parts[i], i == 0, [&](const Stmt& stmt) {
+        if (std::holds_alternative<Alloc>(stmt.op) || HoldsRoles(stmt)) return;
+        touched.merge(BuffersRead(s_.program, stmt));
+        touched.merge(BuffersWritten(stmt));
+      });
+      ForEachRoleStmt(s_, s_.L().body, parts[i], i == 0, [&](const Stmt& stmt) {
+        auto* alloc = std::get_if<Alloc>(&stmt.op);
+        if (alloc == nullptr || touched.contains(alloc->buffer)) Visit(stmt);
+      });
+      SolveFragments();
+    }
+    s_.warps = all;
+    if (!parts.empty()) {
+      Forget();
+      ForEachStmt(s_.L().body, [&](const Stmt& stmt) { Visit(stmt); });
+    }
+    SolveShared();
+    return absl::OkStatus();
+  }
+
+ private:
+  void SolveFragments() {
     for (const Gemm* gemm : gemms_) Instruction(*gemm);
     Propagate();
     for (BufferId seed = NextSeed(); seed != kNoId; seed = NextSeed()) {
       Set(seed, Free(seed), "free");
       Propagate();
     }
-    SolveShared();
-    return absl::OkStatus();
+  }
+  void Forget() {
+    allocated_.clear();
+    gemms_.clear();
+    copies_.clear();
+    reduces_.clear();
+    loops_.clear();
   }
 
  private:
@@ -137,9 +178,12 @@ class LayoutSolver {
   void SolveShared() {
     for (BufferId id : allocated_) {
       if (s_.scope(id) != Scope::kShared) continue;
-      const std::vector<int64_t> shape = s_.Shape(id);
+      const std::vector<int64_t> shape = s_.TileShape(id);
       const int bytes = DTypeBytes(s_.buffer(id).dtype);
-      s_.shared[id] = shape.size() < 2 || s_.RowMajorWanted(id) ? RowMajorShared(shape, bytes) : SwizzledShared(shape, bytes);
+      SharedLayout& layout = s_.shared[id];
+      layout = shape.size() < 2 || s_.RowMajorWanted(id) ? RowMajorShared(shape, bytes) : SwizzledShared(shape, bytes);
+      const bool operand = absl::c_any_of(gemms_, [&](const Gemm* gemm) { return gemm->a.buffer == id || gemm->b.buffer == id; });
+      if (!operand && !s_.slots.contains(id)) layout.folded = FoldingPays(s_, loops_, id, layout);
       s_.report += Cat("  ", s_.buffer(id).name, ": shared, ", ToString(s_.shared[id]), "\n");
     }
   }

@@ -77,7 +77,7 @@ int64_t Product(const std::vector<int64_t>& extents) {
 absl::Status RewriteBlock(Block& block, const StmtRewrite& rewrite) {
   Block out;
   for (Stmt& stmt : block) {
-    if (!std::holds_alternative<Parallel>(stmt.op)) {  // the body of a Parallel is element code, not tile statements
+    if (!std::holds_alternative<Parallel>(stmt.op) && !std::holds_alternative<ThreadRegion>(stmt.op)) {  // their bodies are element code
       for (Block* child : ChildBlocks(stmt)) TILERT_RETURN_IF_ERROR(RewriteBlock(*child, rewrite));
     }
     TILERT_RETURN_IF_ERROR(rewrite(std::move(stmt), out));

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "ir/program.h"
@@ -14,6 +16,14 @@
 #include "lowering/lowered.h"
 
 namespace tilert {
+
+// A loop whose iterations several blocks of a cluster share.
+struct SplitSums {
+  int ways = 1;
+  VarId rank = kNoId;          // which of the blocks this is: 0 … ways − 1
+  Expr is_first;               // condition of the If that holds what follows the loop: there the sums are added up
+  std::vector<BufferId> sums;  // fragments of 4-byte elements
+};
 
 struct TileState {
   Program program;      // private copy; passes rewrite launches[launch].body and append buffers and vars
@@ -23,6 +33,8 @@ struct TileState {
   int warps = 1;
   absl::flat_hash_map<BufferId, FragmentLayout> fragments;  // decided by SolveLayouts
   absl::flat_hash_map<BufferId, SharedLayout> shared;
+  absl::flat_hash_map<BufferId, int64_t> slots;  // shared buffers whose first dimension numbers so many tiles, touched one at a time
+  std::optional<SplitSums> split;
   std::string report;   // decisions, for people: one line each
 
   Launch& L() { return program.launches[launch]; }
@@ -38,6 +50,9 @@ struct TileState {
   Expr Int(int64_t value) { return E().Int(value); }
   Region Whole(BufferId id);
   bool IsWhole(const Region& region) const;
+  // The same of the one tile of a slotted buffer; extents of a tile of it. (tile_slots.cc)
+  bool IsWholeTile(const Region& region) const;
+  std::vector<int64_t> TileShape(BufferId id) const;
   // True when an annotation asks for plain rows in shared memory.
   bool RowMajorWanted(BufferId id) const;
   // Alignment in bytes that is known of a global buffer (1 for others).
@@ -56,9 +71,13 @@ absl::Status RewriteBlock(Block& block, const StmtRewrite& rewrite);
 std::string Where(const Program& program, const SourceLoc& loc);
 
 // The passes, in order; each rewrites or annotates the state. What each needs and why it stands there: lowering/lower.cc.
+absl::Status ApplySafeValues(TileState& state);
+absl::Status PrivateToFragments(TileState& state);
 absl::Status DesugarTiles(TileState& state);
+absl::Status SplitSumsOverBlocks(TileState& state);
 absl::Status SplitLoops(TileState& state);
 absl::Status HoistMemoryAccesses(TileState& state);
+absl::Status FindSlots(TileState& state);
 absl::Status SolveLayouts(TileState& state);
 
 }  // namespace tilert

@@ -423,20 +423,6 @@ TEST(ExecutorChecks, LimitsAreErrors) {
   EXPECT_TRUE(Says(RunOn(Built(step), {}), "the loop's step is 0"));
 }
 
-TEST(ExecutorChecks, WhatIsNotThereYetSaysSo) {
-  ProgramBuilder b("later");
-  Buf X = b.Tensor("X", DType::kFloat32, {8});
-  b.Launch<1>("main", {1}, 32);
-  Buf s = b.Shared("s", DType::kFloat32, {8});
-  b.SetLoc({b.File("later.py"), 2, 3});
-  b.Add(Copy{.src = b.R(X), .dst = b.R(s), .is_async = true});
-  b.Close();
-  Array x(DType::kFloat32, {8});
-  const absl::Status status = RunOn(Built(b), {&x});
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_TRUE(Says(status, "later.py:2:3: T.async_copy(X, s)")) << status;
-}
-
 TEST(ExecutorChecks, TheHostsFloatEnvironmentDoesNotMatter) {
   ProgramBuilder b("third");
   Buf X = b.Tensor("X", DType::kFloat32, {1}), Y = b.Tensor("Y", DType::kFloat32, {1}, Access::kOut);

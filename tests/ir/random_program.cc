@@ -243,6 +243,13 @@ void Generator::ElementBody(int depth, bool threads) {
 void Generator::Expert() {
   if (Flip()) {
     indices_.push_back(b_.OpenThreadRegion("tx"));
+    if (Flip()) {
+      const VarId other = b_.NewVar("other");
+      b_.Add(Shuffle{other, b_.E(indices_.back()), b_.Index(IndexExpr(1))});
+      indices_.push_back(b_.VarVal(other));
+      if (Flip()) b_.Add(SyncThreads{2, 32});
+      indices_.pop_back();
+    }
     ElementBody(2, true);
     b_.Add(SyncThreads{});
     indices_.pop_back();
@@ -255,6 +262,15 @@ void Generator::Expert() {
     b_.OpenRole(role * 32, role * 32 + 32);
     b_.Add(BarrierOp{static_cast<BarrierOpKind>(1 + role), full.id(), b_.Es({role}), role == 0 ? Expr{} : b_.E(0)});
     b_.Add(BarrierOp{BarrierOpKind::kExpectTx, full.id(), b_.Es({role}), b_.E(IndexExpr(1))});
+    if (Flip()) {
+      Buf tile = b_.Shared(Name("tile"), DType::kFloat16, {16, 16}), other = b_.Shared(Name("other"), DType::kFloat16, {16, 16});
+      Copy copy{b_.R(other), b_.R(tile)};
+      copy.is_async = true;
+      copy.barrier = full.id();
+      if (Flip()) copy.barrier_indices = b_.Es({role});
+      b_.Add(std::move(copy));
+    }
+    if (Flip()) b_.Add(SyncThreads{1, 64});
     b_.Close();
   }
   b_.Close();

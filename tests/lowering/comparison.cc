@@ -94,7 +94,7 @@ void Comparison::ExpectAgrees(const Args& args, const Bound& bound, const std::s
   }
 }
 
-void Comparison::ExpectAllSynchronisationNeeded(const std::vector<Args>& shapes) {
+void Comparison::ExpectAllSynchronisationNeeded(const std::vector<Args>& shapes, const std::string& only) {
   for (const auto& [target, arg_class, split, arch] : planned_) {
     // A part of a split loop may run once at most, whatever the shapes: what orders its iterations is then never needed. The
     // parts are planned as the whole is.
@@ -115,6 +115,7 @@ void Comparison::ExpectAllSynchronisationNeeded(const std::vector<Args>& shapes)
     }
     for (size_t k = 0; k < kernels.size(); ++k) {
       for (const Mutant& mutant : SynchronisationMutants(kernels[k])) {
+        if (mutant.what.find(only) == std::string::npos) continue;
         std::vector<kir::Kernel> mutated = kernels;
         mutated[k] = mutant.kernel;
         const bool found = std::any_of(shapes.begin(), shapes.end(), [&](const Args& args) {

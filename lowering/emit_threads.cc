@@ -1,0 +1,46 @@
+// What threads do by themselves, and declared barriers.
+#include "ir/status_util.h"
+#include "lowering/emit_place.h"
+
+namespace tilert {
+namespace {
+
+constexpr int kBarrierBytes = 8;
+
+std::string BarrierAt(EmitContext& c, kir::BarrierId id, Expr index) {
+  if (c.kernel.barriers[id].size == 1) return c.barriers[id];
+  return CSum({{c.barriers[id]}, CScaled(EmitInt(c, index), kBarrierBytes)}).text;
+}
+
+}  // namespace
+
+void Emit(EmitContext& c, const kir::Shuffle& s) {
+  const DType type = c.kernel.vars[s.var].dtype;
+  const CText value = EmitExpr(c, s.value);
+  const std::string lane = EmitInt(c, s.lane).text;
+  VarText& var = c.vars[s.var];
+  var.wide = type == DType::kIndex && IsWide(c, s.value);
+  var.fixed = var.has_coordinate = false;
+  var.thread = true;
+  if (!IsFloat(type)) c.ranges.Bind(s.var, c.ranges.Of(s.value));
+  var.name = c.names.Fresh(c.kernel.vars[s.var].name);
+  const std::string c_type(type != DType::kIndex ? ValueType(type) : var.wide ? "i64" : "int");
+  // Types that the instruction does not have travel as int.
+  const bool narrow = DTypeBits(type) < 32 && !IsFloat(type);
+  c.out.Line(Cat("const ", c_type, " ", var.name, " = ", narrow ? Cat("(", c_type, ")") : "", "__shfl_sync(", c.lanes_here, ", ",
+                 narrow ? "(int)" : "", narrow ? value.In(CText::kUnary) : value.text, ", ", lane, ");"));
+}
+
+void Emit(EmitContext& c, const kir::MbarArrive& s) { c.out.Line(Cat("declared_arrive(", BarrierAt(c, s.barrier, s.index), ");")); }
+
+void Emit(EmitContext& c, const kir::MbarWait& s) {
+  int64_t parity = 0;
+  const std::string text = c.kernel.exprs.AsInt(s.parity, &parity) ? Cat(parity & 1) : Cat("(u32)", EmitInt(c, s.parity).In(CText::kUnary), " & 1");
+  c.out.Line(Cat("declared_wait(", BarrierAt(c, s.barrier, s.index), ", ", text, ");"));
+}
+
+void Emit(EmitContext& c, const kir::MbarExpect& s) {
+  c.out.Line(Cat("declared_expect(", BarrierAt(c, s.barrier, s.index), ", ", s.bytes, ");"));
+}
+
+}  // namespace tilert

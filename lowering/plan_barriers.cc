@@ -1,0 +1,120 @@
+// What the program says of threads and barriers itself: thread regions, declared barriers, threads that meet.
+#include "ir/status_util.h"
+#include "lowering/plan_threads.h"
+
+namespace tilert {
+
+absl::Status PlanBuilder::EmitThreadRegion(const Stmt&, const ThreadRegion& region) {
+  FlushAsync();
+  RetireAll();
+  FillNow({});
+  return ThreadPlanner(*this, region, first_thread_, threads_).Run();
+}
+
+absl::Status PlanBuilder::EmitSync(const SyncThreads& sync, int64_t threads_here) {
+  if (sync.count == 0 || sync.count == threads_here) {
+    Emit(kir::BarSync{});
+    return absl::OkStatus();
+  }
+  if (sync.count > static_cast<uint32_t>(k_.warps * kLanes) || sync.barrier == 0 || sync.barrier > 8) {
+    return InvalidArgument("T.sync_threads(", sync.barrier, ", ", sync.count, ")", Where(s_.program, loc_), ": barriers 1 to 8 are there for groups of threads");
+  }
+  if (wgmma_ && writes_tiles_) Emit(kir::ProxyFence{});
+  Emit(kir::BarSync{false, static_cast<int>(sync.barrier), static_cast<int>(sync.count / kLanes)});
+  return absl::OkStatus();
+}
+
+absl::Status PlanBuilder::EmitBarrier(BufferId id) {
+  const Buffer& buffer = s_.buffer(id);
+  const std::vector<int64_t> shape = s_.Shape(id);
+  if (loops_ > 0) return absl::UnimplementedError(Cat("barrier '", buffer.name, "' is made anew in a loop, which is not lowered to GPU code; allocate it before the loop"));
+  barriers_[id] = static_cast<kir::BarrierId>(k_.barriers.size());
+  k_.barriers.push_back({buffer.name, static_cast<int>(Product(shape)), static_cast<int>(buffer.arrive_count)});
+  return absl::OkStatus();
+}
+
+// The number of an element in its array.
+Expr PlanBuilder::BarrierIndex(BufferId id, const std::vector<Expr>& indices) {
+  const std::vector<int64_t> shape = s_.Shape(id);
+  Expr at = Int(0);
+  for (size_t d = 0; d < indices.size(); ++d) {
+    at = Fold(k_.exprs, k_.exprs.Binary(ExprOp::kAdd, k_.exprs.Binary(ExprOp::kMul, at, Int(shape[d])), indices[d]));
+  }
+  // A subscript outside would be another barrier, or no barrier at all.
+  const int64_t size = k_.barriers[barriers_.at(id)].size;
+  int64_t known = 0;
+  if (k_.exprs.AsInt(at, &known) && known >= 0 && known < size) return at;
+  const ExprNode& node = k_.exprs[at];
+  if (node.op == ExprOp::kFloorMod && k_.exprs.IsInt(node.args[1], size)) return at;
+  return k_.exprs.Binary(ExprOp::kMax, k_.exprs.Binary(ExprOp::kMin, at, Int(size - 1)), Int(0));
+}
+
+absl::Status PlanBuilder::EmitBarrierOp(const Stmt& stmt, const BarrierOp& op, const std::vector<Expr>& indices, Expr operand) {
+  const kir::BarrierId id = barriers_.at(op.barrier);
+  const Expr at = BarrierIndex(op.barrier, indices);
+  switch (op.kind) {
+    case BarrierOpKind::kArrive: Emit(kir::MbarArrive{id, at}); return absl::OkStatus();
+    case BarrierOpKind::kWait: Emit(kir::MbarWait{id, at, operand}); return absl::OkStatus();
+    case BarrierOpKind::kExpectTx: return Unsupported(stmt, "a barrier whose bytes are announced by hand (T.tma_copy announces its own)");
+    case BarrierOpKind::kInvalid: break;
+  }
+  return Internal("an invalid barrier operation");
+}
+
+// Among tile statements: what came before it has come to its end.
+absl::Status PlanBuilder::EmitBarrierOp(const Stmt& stmt, const BarrierOp& op) {
+  std::vector<Expr> indices;
+  for (Expr e : op.indices) {
+    TILERT_ASSIGN_OR_RETURN(indices.emplace_back(), BlockExpr(e));
+  }
+  Expr operand;
+  if (op.operand) {
+    TILERT_ASSIGN_OR_RETURN(operand, BlockExpr(op.operand));
+  }
+  if (op.kind == BarrierOpKind::kArrive) {
+    FlushAsync();
+    RetireAll();
+    FillNow({});
+    if (wgmma_ && writes_tiles_) Emit(kir::ProxyFence{});  // others may multiply what these threads have written
+  }
+  return EmitBarrierOp(stmt, op, indices, operand);
+}
+
+// Elements of a row of the panels in which a copy goes by TMA, completing on its barrier; 0: it does not.
+int64_t PlanBuilder::PanelAtBarrier(const Copy& copy) const {
+  const BufferId src = copy.src.buffer, dst = copy.dst.buffer;
+  const bool plain = copy.is_async && copy.barrier != kNoId && s_.target.family == Family::kHopper && s_.scope(src) == Scope::kGlobal &&
+                     s_.scope(dst) == Scope::kShared && !copy.fill && s_.IsWholeTile(copy.dst);
+  return plain ? TmaPanel(s_, src, s_.Extents(copy.src.extent), s_.shared.at(dst), s_.buffer(dst).dtype) : 0;
+}
+
+// A copy that completes on a barrier goes by TMA where that can be; else the threads copy, and their arrivals say that it is there. One without a barrier is a
+// copy that is waited for before its tile is touched, wherever its wait stands.
+absl::Status PlanBuilder::EmitAsyncCopy(const Stmt& stmt, const Copy& copy) {
+  if (copy.barrier == kNoId) return EmitCopy(copy);
+  const BufferId src = copy.src.buffer, dst = copy.dst.buffer;
+  const std::vector<int64_t> box = s_.Extents(copy.src.extent);
+  if (const int64_t panel = PanelAtBarrier(copy); panel > 0) {
+    const SharedLayout& tile = s_.shared.at(dst);
+    std::vector<Expr> indices;
+    for (Expr e : copy.barrier_indices) {
+      TILERT_ASSIGN_OR_RETURN(indices.emplace_back(), BlockExpr(e));
+    }
+    const Expr at = BarrierIndex(copy.barrier, indices);
+    const kir::BarrierId barrier = barriers_.at(copy.barrier);
+    const kir::MapId map = MapOf(src, box, panel, tile.swizzled ? static_cast<int>(tile.panel) : 0);
+    Emit(kir::MbarExpect{barrier, at, Product(tile.extents) * tile.element_bytes});
+    Emit(kir::TmaLoad{map, buffers_[dst], 0, Tr(copy.src.start), 0, barrier, at, s_.slots.contains(dst) ? Tr(copy.dst.start[0]) : Slot(dst)});
+    ReportTma(copy, map);
+    return absl::OkStatus();
+  }
+  bool arrives = false;
+  ForEachStmt(s_.L().body, [&](const Stmt& other) {
+    auto* op = std::get_if<BarrierOp>(&other.op);
+    arrives |= op != nullptr && op->kind == BarrierOpKind::kArrive && op->barrier == copy.barrier;
+  });
+  if (!arrives) return Unsupported(stmt, "a copy that completes on a barrier at which nobody arrives, and that cannot go by TMA,");
+  return EmitCopy(copy);  // in flight until the arrival
+}
+
+}  // namespace tilert

@@ -1,0 +1,163 @@
+// Roles that the program itself declares: each part of the threads gets its own walk over the launch, with the statements that are its own. What stands between
+// partitions is for all threads: the first part does it while the others wait.
+#include <algorithm>
+
+#include "ir/status_util.h"
+#include "lowering/plan_builder.h"
+#include "lowering/tile_roles.h"
+
+namespace tilert {
+namespace {
+
+constexpr int kMeetingNumber = 9;  // of the barrier of all parts; T.sync_threads has 1 to 8
+
+}  // namespace
+
+absl::Status PlanBuilder::EmitProgramRoles(const std::vector<RoleSpan>& parts) {
+  const Block& body = s_.program.launches[s_.launch].body;
+  absl::Status status;
+  ForEachStmt(body, [&](const Stmt& stmt) {
+    auto* alloc = std::get_if<Alloc>(&stmt.op);
+    if (alloc == nullptr || !status.ok()) return;
+    if (s_.scope(alloc->buffer) == Scope::kShared || s_.scope(alloc->buffer) == Scope::kBarrier) status = EmitAlloc(alloc->buffer, false);
+  });
+  TILERT_RETURN_IF_ERROR(status);
+  const int all = s_.warps;
+  wgmma_ = false;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    s_.warps = parts[i].warps;
+    ForEachRoleStmt(s_, body, parts[i], i == 0, [&](const Stmt& stmt) { wgmma_ |= IsWgmma(stmt); });
+  }
+  kir::Roles roles;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    s_.warps = parts[i].warps;
+    first_thread_ = int64_t{parts[i].first} * kLanes;
+    threads_ = int64_t{parts[i].warps} * kLanes;
+    writes_tiles_ = false;
+    ForEachRoleStmt(s_, body, parts[i], i == 0, [&](const Stmt& stmt) {
+      auto* copy = std::get_if<Copy>(&stmt.op);
+      const bool outer = std::holds_alternative<For>(stmt.op) || std::holds_alternative<While>(stmt.op) || std::holds_alternative<If>(stmt.op);
+      if (outer || (copy != nullptr && PanelAtBarrier(*copy) > 0)) return;
+      for (BufferId id : BuffersWritten({stmt.op})) writes_tiles_ |= s_.scope(id) == Scope::kShared;
+    });
+    kir::Role role{.name = Cat("threads_", first_thread_), .warps = parts[i].warps};
+    const auto outside = buffers_;
+    TILERT_RETURN_IF_ERROR(EmitPart(body, parts[i], i == 0, role.body));
+    buffers_ = outside;
+    roles.roles.push_back(std::move(role));
+    s_.report += Cat("  threads ", first_thread_, " to ", first_thread_ + threads_ - 1, ": a role of the program\n");
+  }
+  s_.warps = all;
+  k_.warps = all;
+  k_.body.push_back({std::move(roles), {}});
+  return absl::OkStatus();
+}
+
+// All parts come here.
+void PlanBuilder::Meet() {
+  FlushAsync();
+  RetireAll();
+  FillNow({});
+  if (wgmma_ && writes_tiles_) Emit(kir::ProxyFence{});
+  Emit(kir::BarSync{false, kMeetingNumber, k_.warps});
+}
+
+// What `part` does of `block`.
+absl::Status PlanBuilder::EmitPart(const Block& block, const RoleSpan& part, bool first, kir::Block& out) {
+  kir::Block* const outer = std::exchange(block_, &out);
+  auto outer_fills = std::exchange(lazy_fills_, {});
+  bool met = false;  // all parts have just met: the same in each of them
+  for (size_t i = 0; i < block.size(); ++i) {
+    const Stmt& stmt = block[i];
+    loc_ = stmt.loc;
+    if (auto* alloc = std::get_if<Alloc>(&stmt.op)) {
+      TILERT_RETURN_IF_ERROR(EmitPartAlloc(alloc->buffer, part, first));
+    } else if (auto* roles = std::get_if<Roles>(&stmt.op)) {
+      for (const Role& role : roles->roles) {
+        if (SpanOf(s_, role) == part) TILERT_RETURN_IF_ERROR(EmitBlock(role.body, *block_));
+      }
+      met = i + 1 < block.size() || loops_ > 0;
+      if (met) Meet();
+    } else if (HoldsRoles(stmt)) {
+      TILERT_RETURN_IF_ERROR(EmitPartControl(stmt, part, first));
+      met = false;
+    } else {
+      // Values, and what each thread does for itself, are everybody's.
+      const bool everybodys = std::holds_alternative<Let>(stmt.op) || std::holds_alternative<BarrierOp>(stmt.op) || std::holds_alternative<AsyncWait>(stmt.op) ||
+                              std::holds_alternative<Assert>(stmt.op) || std::holds_alternative<SyncThreads>(stmt.op) ||
+                              (std::holds_alternative<Store>(stmt.op) && s_.scope(std::get<Store>(stmt.op).buffer) == Scope::kVar);
+      const bool note = std::holds_alternative<Annotate>(stmt.op);
+      if (std::holds_alternative<ThreadRegion>(stmt.op)) return Unsupported(stmt, "a thread region of all threads beside roles");
+      if (std::holds_alternative<SyncThreads>(stmt.op)) {
+        Meet();
+        met = true;
+        continue;
+      }
+      if (!everybodys && !note && !met) Meet();
+      if (first || everybodys) {
+        Prepare(stmt);
+        TILERT_RETURN_IF_ERROR(EmitStmt(stmt));
+      }
+      if (!everybodys && !note) Meet();
+      met = note ? met : !everybodys;
+    }
+  }
+  FlushAsync();
+  FillNow({});
+  RetireAll();
+  lazy_fills_ = std::move(outer_fills);
+  block_ = outer;
+  return absl::OkStatus();
+}
+
+// Registers belong to the only part that touches them.
+absl::Status PlanBuilder::EmitPartAlloc(BufferId id, const RoleSpan& part, bool first) {
+  const Scope scope = s_.scope(id);
+  if (scope == Scope::kShared || scope == Scope::kBarrier) return absl::OkStatus();  // made already
+  bool mine = false, others = false;
+  const Block& body = s_.program.launches[s_.launch].body;
+  const auto touches = [&](const Stmt& stmt) { return ReadsDirectly(s_.program, stmt, id) || WritesDirectly(stmt, id); };
+  ForEachRoleStmt(s_, body, part, first, [&](const Stmt& stmt) { mine |= touches(stmt); });
+  if (!mine) {
+    if (scope == Scope::kVar) return EmitAlloc(id, false);
+    return absl::OkStatus();
+  }
+  TILERT_ASSIGN_OR_RETURN(const std::vector<RoleSpan> parts, ProgramRoles(s_));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i] == part) continue;
+    ForEachRoleStmt(s_, body, parts[i], i == 0, [&](const Stmt& stmt) { others |= touches(stmt); });
+  }
+  if (others && scope == Scope::kFragment) {
+    return absl::UnimplementedError(Cat("fragment '", s_.buffer(id).name, "' is spread over the threads of one role and used by another", Where(s_.program, loc_),
+                                        "; pass it through shared memory"));
+  }
+  return EmitAlloc(id, false);
+}
+
+absl::Status PlanBuilder::EmitPartControl(const Stmt& stmt, const RoleSpan& part, bool first) {
+  FlushAsync();
+  RetireAll();
+  FillNow({});
+  if (auto* loop = std::get_if<For>(&stmt.op)) {
+    kir::For out{loop->var, {}, {}, {}, loop->kind == ForKind::kUnrolled ? kir::Unroll::kFull : kir::Unroll::kNo, {}};
+    TILERT_ASSIGN_OR_RETURN(out.begin, BlockExpr(loop->begin));
+    TILERT_ASSIGN_OR_RETURN(out.end, BlockExpr(loop->end));
+    TILERT_ASSIGN_OR_RETURN(out.step, BlockExpr(loop->step));
+    ++loops_;
+    TILERT_RETURN_IF_ERROR(EmitPart(loop->body, part, first, out.body));
+    --loops_;
+    Emit(std::move(out));
+    return absl::OkStatus();
+  }
+  if (auto* branch = std::get_if<If>(&stmt.op)) {
+    kir::If out;
+    TILERT_ASSIGN_OR_RETURN(out.cond, BlockExpr(branch->cond));
+    TILERT_RETURN_IF_ERROR(EmitPart(branch->then_body, part, first, out.then_body));
+    TILERT_RETURN_IF_ERROR(EmitPart(branch->else_body, part, first, out.else_body));
+    Emit(std::move(out));
+    return absl::OkStatus();
+  }
+  return Unsupported(stmt, "roles inside this kind of loop");
+}
+
+}  // namespace tilert

@@ -1,0 +1,60 @@
+#include "lowering/tile_roles.h"
+
+#include <algorithm>
+
+#include "ir/status_util.h"
+
+namespace tilert {
+
+RoleSpan SpanOf(const TileState& state, const Role& role) {
+  int64_t begin = 0, end = 0;
+  state.program.exprs.AsInt(role.thread_begin, &begin);
+  state.program.exprs.AsInt(role.thread_end, &end);
+  return {static_cast<int>(begin / kLanes), static_cast<int>((end - begin) / kLanes)};
+}
+
+bool HoldsRoles(const Stmt& root) {
+  bool holds = false;
+  ForEachStmt({root}, [&](const Stmt& stmt) { holds |= std::holds_alternative<Roles>(stmt.op); });
+  return holds;
+}
+
+absl::StatusOr<std::vector<RoleSpan>> ProgramRoles(const TileState& state) {
+  std::vector<RoleSpan> spans;
+  ForEachStmt(state.program.launches[state.launch].body, [&](const Stmt& stmt) {
+    auto* roles = std::get_if<Roles>(&stmt.op);
+    for (size_t i = 0; roles != nullptr && i < roles->roles.size(); ++i) {
+      const RoleSpan span = SpanOf(state, roles->roles[i]);
+      if (std::find(spans.begin(), spans.end(), span) == spans.end()) spans.push_back(span);
+    }
+  });
+  std::sort(spans.begin(), spans.end(), [](const RoleSpan& a, const RoleSpan& b) { return a.first < b.first; });
+  std::vector<RoleSpan> parts;
+  int end = 0;
+  for (const RoleSpan& span : spans) {
+    if (span.first < end) return absl::UnimplementedError("the roles of this launch divide its threads in different ways, which is not lowered to GPU code");
+    if (span.first > end) parts.push_back({end, span.first - end});
+    parts.push_back(span);
+    end = span.first + span.warps;
+  }
+  if (!parts.empty() && end < state.warps) parts.push_back({end, state.warps - end});
+  return parts;
+}
+
+void ForEachRoleStmt(const TileState& state, const Block& block, const RoleSpan& span, bool first, const std::function<void(const Stmt&)>& visit) {
+  for (const Stmt& stmt : block) {
+    if (auto* roles = std::get_if<Roles>(&stmt.op)) {
+      for (const Role& role : roles->roles) {
+        if (SpanOf(state, role) == span) ForEachStmt(role.body, visit);
+      }
+    } else if (HoldsRoles(stmt)) {
+      visit(stmt);
+      for (const Block* child : ChildBlocks(stmt)) ForEachRoleStmt(state, *child, span, first, visit);
+    } else if (first || std::holds_alternative<Alloc>(stmt.op)) {
+      visit(stmt);
+      for (const Block* child : ChildBlocks(stmt)) ForEachStmt(*child, visit);
+    }
+  }
+}
+
+}  // namespace tilert

@@ -1,0 +1,114 @@
+// The programs of threads.py: code by thread, roles and declared barriers in both families equal the executor, and need every barrier they have.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "comparison.h"
+#include "compile_source.h"
+#include "gtest/gtest.h"
+#include "ir/printer.h"
+#include "program_sim.h"
+
+namespace tilert {
+namespace {
+
+using Shape = std::vector<int64_t>;
+using Tensors = std::vector<std::pair<DType, Shape>>;
+
+constexpr DType kF32 = DType::kFloat32, kF16 = DType::kFloat16, kI32 = DType::kInt32;
+constexpr Bound kSums{.of_magnitude = 0x1p-18, .absolute = 0x1p-20};
+
+Program Threads(const std::string& entry, const std::string& settings = "") {
+  return CompileSource("tests/lowering/threads.py", entry, ParseSettings(settings));
+}
+
+void ExpectAgrees(const Program& program, const std::vector<Tensors>& shapes, const Bound& bound, const std::string& what) {
+  ASSERT_FALSE(program.launches.empty());
+  Comparison comparison(program);
+  for (const Tensors& tensors : shapes) comparison.ExpectAgrees(MakeArgs(tensors, 4), bound, what);
+  EXPECT_GT(comparison.compared(), 0);
+}
+
+void ExpectAllNeeded(const Program& program, const std::vector<Tensors>& shapes, const std::string& only = "") {
+  ASSERT_FALSE(program.launches.empty());
+  std::vector<Args> args;
+  for (const Tensors& tensors : shapes) args.push_back(MakeArgs(tensors, 4));
+  Comparison(program).ExpectAllSynchronisationNeeded(args, only);
+}
+
+Tensors RowSums(int64_t m, int64_t n) { return {{kF32, {m, n}}, {kF32, {m}}}; }
+Tensors Products(int64_t m, int64_t n, int64_t k, DType type = kF16) { return {{type, {m, k}}, {type, {k, n}}, {type, {m, n}}}; }
+
+TEST(ThreadRegions, RowSums) {
+  for (const char* threads : {"threads=32", "threads=64", "threads=256"})
+    ExpectAgrees(Threads("row_sums", threads), {RowSums(1, 1), RowSums(3, 63), RowSums(2, 130), RowSums(0, 5)}, kSums, threads);
+  ExpectAllNeeded(Threads("row_sums"), {RowSums(2, 132)});
+}
+
+TEST(ThreadRegions, Gemv) {
+  const auto tensors = [](int64_t n, int64_t k) { return Tensors{{kF16, {k}}, {kF16, {n, k}}, {kF16, {n}}}; };
+  const Bound bound{.relative = 0x1p-10, .of_magnitude = 0x1p-18};
+  ExpectAgrees(Threads("gemv"), {tensors(1, 1), tensors(5, 255), tensors(8, 300)}, bound, "gemv");
+  ExpectAgrees(Threads("gemv", "BLOCK_N=1"), {tensors(2, 300)}, bound, "gemv by shuffles");
+}
+
+TEST(ThreadRegions, Butterfly) {
+  ExpectAgrees(Threads("butterfly"), {{{kF32, {3, 256}}, {kF32, {3, 256}}}}, kSums, "butterfly");
+}
+
+TEST(ThreadRegions, Ranks) {
+  const auto tensors = [](int64_t n) { return Tensors{{kI32, {n}}, {kI32, {n}}}; };
+  ExpectAgrees(Threads("ranks"), {tensors(1), tensors(96), tensors(200)}, {}, "ranks");
+}
+
+TEST(ProgramRoles, TwoRoles) {
+  // Trip counts 0, 1, 2, 3 and 5.
+  const std::vector<Tensors> shapes = {Products(64, 64, 0), Products(1, 8, 32), Products(65, 72, 64), Products(64, 64, 96), Products(64, 64, 160)};
+  ExpectAgrees(Threads("matmul_two_roles"), shapes, {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "two roles");
+  ExpectAgrees(Threads("matmul_two_roles", "dtype=bfloat16"), {Products(64, 64, 64, DType::kBFloat16)}, {.relative = 0x1p-7, .of_magnitude = 0x1p-18}, "two roles");
+  ExpectAllNeeded(Threads("matmul_two_roles"), {Products(64, 64, 96)}, "Mbar");
+  ExpectAllNeeded(Threads("matmul_two_roles"), {Products(64, 64, 96)}, "Async");
+  ExpectAllNeeded(Threads("matmul_two_roles"), {Products(64, 64, 96)}, "Proxy");
+}
+
+TEST(ProgramRoles, TwoStages) {
+  const std::vector<Tensors> shapes = {Products(64, 64, 0), Products(64, 64, 32), Products(65, 72, 64), Products(64, 64, 96), Products(64, 64, 160)};
+  ExpectAgrees(Threads("matmul_two_stages"), shapes, {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "two stages");
+}
+
+TEST(ProgramRoles, InFlight) {
+  const std::vector<Tensors> shapes = {Products(64, 64, 64), Products(65, 72, 200), Products(64, 64, 320)};
+  ExpectAgrees(Threads("matmul_in_flight"), shapes, {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "in flight");
+}
+
+TEST(ProgramRoles, Halves) {
+  const std::vector<Tensors> shapes = {Products(64, 64, 32), Products(65, 72, 100)};
+  ExpectAgrees(Threads("matmul_halves"), shapes, {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "halves");
+}
+
+TEST(ProgramRoles, CopiesWaitedForByHand) {
+  const auto tensors = [](int64_t m, int64_t n) { return Tensors{{kF32, {m, n}}, {kF32, {m, n}}}; };
+  ExpectAgrees(Threads("staged_copy"), {tensors(64, 64), tensors(65, 70), tensors(190, 64)}, {}, "staged copy");
+}
+
+// The printed form says with tilert's own words what the sources say with TileLang's.
+TEST(ProgramRoles, TheirTextReadsBack) {
+  for (const char* entry : {"row_sums", "gemv", "butterfly", "ranks", "matmul_two_roles", "matmul_two_stages", "matmul_in_flight", "matmul_halves", "staged_copy"}) {
+    const std::string text = PrintProgram(Threads(entry));
+    const absl::StatusOr<Program> again = frontend::Compile(text, "printed.py", entry, {});
+    ASSERT_TRUE(again.ok()) << entry << ": " << again.status();
+    EXPECT_EQ(PrintProgram(*again), text);
+  }
+}
+
+// The products by tensor cores and the copies by TMA, where the target has them.
+TEST(ProgramRoles, WhatTheyBecome) {
+  const Program program = Threads("matmul_in_flight");
+  ASSERT_FALSE(program.launches.empty());
+  const auto kernels = PlanAll(program, FastArgClass(program), "sm_90a");
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  const std::string text = kir::ToText(kernels->front());
+  for (const char* part : {"tma.load A_shared", "wgmma ", "wait full[", "arrive empty[", "expect full["}) EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
+}  // namespace
+}  // namespace tilert
