@@ -195,9 +195,17 @@ void Emit(EmitContext& c, const kir::Advance& s) {
 }
 
 void Emit(EmitContext& c, const kir::TmaLoad& s) {
-  const RingText& ring = c.rings[s.ring];
   const std::string& policy = c.policies[c.kernel.tensor_maps[s.map].buffer];
   const std::string function = policy.empty() ? "tma_load(" : "tma_load_hinted(", hint = policy.empty() ? "" : Cat(policy, ", ");
+  if (s.barrier != kNoId) {
+    const CText version = s.version ? EmitInt(c, s.version) : CText{"0"};
+    const std::string index = EmitInt(c, s.index).In(CText::kUnary);
+    const std::string barrier = c.kernel.barriers[s.barrier].size == 1 ? c.barriers[s.barrier] : BarrierAt(c.barriers[s.barrier], index);
+    return ForPanels(c, c.buffer(s.dst), version, s.coords, {}, [&](const std::string& address, const std::string& at) {
+      return Cat(function, address, ", ", c.maps[s.map], ", ", barrier, ", ", hint, at, ");");
+    });
+  }
+  const RingText& ring = c.rings[s.ring];
   const Share share = ShareOf(c, s);
   ForPanels(c, c.buffer(s.dst), {ring.slot}, s.coords, share, [&](const std::string& address, const std::string& at) {
     if (share.parts > 1) {
