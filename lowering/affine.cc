@@ -45,6 +45,33 @@ std::optional<UnitIndex> SplitUnit(ExprArena& arena, Expr index, absl::Span<cons
   return UnitIndex{std::max(a->var, b->var), base};
 }
 
+std::optional<int64_t> Coefficient(const ExprArena& arena, Expr e, VarId var) {
+  const ExprNode& node = arena[e];
+  if (!UsesAny(arena, e, {var})) return 0;
+  const auto operand = [&](int i) { return Coefficient(arena, node.args[i], var); };
+  int64_t scale = 0;
+  switch (node.op) {
+    case ExprOp::kVar:
+      return 1;
+    case ExprOp::kCast:
+      return node.dtype == DType::kIndex ? operand(0) : std::nullopt;
+    case ExprOp::kAdd:
+    case ExprOp::kSub: {
+      const std::optional<int64_t> a = operand(0), b = operand(1);
+      if (!a || !b) return std::nullopt;
+      return node.op == ExprOp::kAdd ? *a + *b : *a - *b;
+    }
+    case ExprOp::kMul: {
+      const bool second = arena.AsInt(node.args[1], &scale);
+      if (!second && !arena.AsInt(node.args[0], &scale)) return std::nullopt;
+      const std::optional<int64_t> a = operand(second ? 0 : 1);
+      return a ? std::optional(*a * scale) : std::nullopt;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
 int64_t KnownPowerOfTwoDivisor(const ExprArena& arena, Expr e, const ArgClass& args) {
   const ExprNode& node = arena[e];
   const auto operand = [&](int i) { return KnownPowerOfTwoDivisor(arena, node.args[i], args); };

@@ -27,6 +27,9 @@ struct UnitIndex {
 };
 std::optional<UnitIndex> SplitUnit(ExprArena& arena, Expr index, absl::Span<const VarId> vars);
 
+// c where e = c·var + what does not use var; none when e is not of that form.
+std::optional<int64_t> Coefficient(const ExprArena& arena, Expr e, VarId var);
+
 // Largest power of two (≤ 2^20) that is known to divide `e`, whatever its variables are.
 int64_t KnownPowerOfTwoDivisor(const ExprArena& arena, Expr e, const ArgClass& args);
 

@@ -258,14 +258,14 @@ SharedOffset SharedByteOffset(const kir::Buffer& buffer, const CText& version, a
     if (!known) return {CText{"0"}, CText{"0"}, CSum(base)};
     return {CSum({Joined(row, true, layout.pitch), Joined(column, true, 1)}), CText{"0"}, CSum(base)};
   }
-  bool split = known && (!layout.swizzled ||
+  bool split = known && !layout.folded && (!layout.swizzled ||
                          std::all_of(row.begin(), row.end(), [](const Term& t) { return t.thread || Grain(t) % 8 == 0; }));
   split = split && std::has_single_bit(static_cast<uint64_t>(layout.panel)) && Separable(column);
   for (const Term& t : column) split = split && SplitTerm(t, layout.panel, &low, &high);
   split = split && (!layout.swizzled || BitsDisjoint(low));
   // The swizzle flips bits of whole chunks: what of the column does not depend on the thread is flipped in afterwards.
   if (!split) {
-    const std::string function = layout.swizzled ? Cat("swizzled<", layout.panel, ">") : "paneled";
+    const std::string function = layout.folded ? "folded" : layout.swizzled ? Cat("swizzled<", layout.panel, ">") : "paneled";
     std::vector<std::string> args = {CSum(row_whole).text, CScaled(last.whole, bytes).text, Cat(rows)};
     if (!layout.swizzled) args.insert(args.end(), {Cat(layout.panel), Cat(layout.pitch)});
     std::string call = Cat(function, "(", args[0], ", ", args[1], ", ", args[2]);
@@ -328,6 +328,24 @@ CText SharedPointer(DType type, const CText& offset) {
 
 CText ElementAt(DType, const CText& pointer, const CText& offset) {
   return {Cat(pointer.In(CText::kPrimary), "[", offset.text, "]")};
+}
+
+void EmitPolicies(EmitContext& c) {
+  c.policies.assign(c.kernel.buffers.size(), "");
+  for (size_t i = 0; i < c.kernel.buffers.size(); ++i) {
+    const kir::Buffer& buffer = c.kernel.buffers[i];
+    CText policy{"kEvictNormal"};
+    const auto prefer = [&](Expr when, const char* name) {
+      if (!when || c.kernel.exprs.IsInt(when, 0)) return;
+      const bool always = c.kernel.exprs.IsInt(when, 1);
+      policy = always ? CText{name} : CText{Cat(EmitExpr(c, when).In(CText::kOr), " ? ", name, " : ", policy.In(CText::kConditional)), CText::kConditional};
+    };
+    prefer(buffer.evict_last, "kEvictLast");
+    prefer(buffer.evict_first, "kEvictFirst");
+    if (policy.text == "kEvictNormal") continue;
+    c.policies[i] = c.names.Fresh(Cat(buffer.name, "_policy"));
+    c.out.Optional(c.policies[i], Cat("const u64 ", c.policies[i], " = ", policy.text, ";"));
+  }
 }
 
 }  // namespace tilert

@@ -74,3 +74,7 @@ template <int kPanel> DEV int swizzled(int row, int column, int rows) {
   const int chunk = kPanel == 128 ? row & 7 : kPanel == 64 ? row >> 1 & 3 : row >> 2 & 1;
   return (column / kPanel * rows + row) * kPanel + ((column & (kPanel - 1)) ^ (chunk << 4));
 }
+// Panels of 128 bytes again; rows eight apart get different chunks too, for tiles that threads read across their rows.
+DEV int folded(int row, int column, int rows) {
+  return (column / 128 * rows + row) * 128 + ((column & 127) ^ (((row ^ row >> 3) & 7) << 4));
+}
