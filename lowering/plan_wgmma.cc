@@ -34,7 +34,10 @@ kir::TileAccess PlanBuilder::WgmmaOperand(const Region& region, bool k_last, con
     buffer = converted;
   }
   kir::TileAccess access = WholeAccess(buffer, 2);
-  if (!in_registers) access.start[0] = s_.slots.contains(region.buffer) ? Tr(region.start[0]) : Slot(region.buffer);
+  if (!in_registers) {
+    access.start[0] = s_.slots.contains(region.buffer) ? Tr(region.start[0]) : Slot(region.buffer);
+    for (size_t d = 1; d <= 2; ++d) access.start[d] = Tr(region.start[region.start.size() - 3 + d]);
+  }
   const size_t rows = access.follows.size() - 2;
   access.follows[rows] = k_last ? 0 : 1;
   access.follows[rows + 1] = k_last ? 1 : 0;

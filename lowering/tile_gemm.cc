@@ -79,14 +79,23 @@ GemmShape ShapeOf(const TileState& state, const Gemm& gemm) {
 
 namespace {
 
-// Shared memory that a wgmma descriptor can describe: whole, two dims, swizzled panels. `k_last`: stored [rows, K]; only 16-bit types may be the other way.
+// Shared memory that a wgmma descriptor can describe: swizzled panels of a tile of two dims, from where a pattern of eight rows and, along K, a step of the
+// instruction begin; rows along M or N in whole panels. `k_last`: stored [rows, K]; only 16-bit types may be the other way.
 bool DescribesOperand(const TileState& state, const Region& region, bool k_last) {
-  if (state.scope(region.buffer) != Scope::kShared || !state.IsWholeTile(region)) return false;
+  if (state.scope(region.buffer) != Scope::kShared) return false;
   const int bytes = DTypeBytes(state.buffer(region.buffer).dtype);
-  const std::vector<int64_t> extents = state.TileShape(region.buffer);
-  if (extents.size() != 2) return false;
-  if (state.RowMajorWanted(region.buffer) || !SwizzledShared(extents, bytes).swizzled) return false;
-  return extents[0] % 8 == 0 && (k_last || bytes == 2);
+  const std::vector<int64_t> tile = state.TileShape(region.buffer);
+  if (tile.size() != 2 || !AllKnown(tile) || region.start.size() < 2) return false;
+  const SharedLayout layout = SwizzledShared(tile, bytes);
+  if (state.RowMajorWanted(region.buffer) || !layout.swizzled || tile[0] % 8 != 0 || (!k_last && bytes != 2)) return false;
+  if (state.IsWholeTile(region)) return true;
+  const size_t rank = region.start.size();
+  const int64_t rows = state.Extents(region.extent)[rank - 2], columns = state.Extents(region.extent)[rank - 1];
+  int64_t row = 0, column = 0;
+  if (!state.program.exprs.AsInt(region.start[rank - 2], &row) || !state.program.exprs.AsInt(region.start[rank - 1], &column)) return false;
+  if (row < 0 || column < 0 || rows < 1 || columns < 1 || row + rows > tile[0] || column + columns > tile[1]) return false;
+  const int64_t unit = k_last ? kStepBytes : layout.panel;
+  return row % 8 == 0 && rows % 8 == 0 && column * bytes % unit == 0 && (k_last || columns * bytes % unit == 0);
 }
 
 bool ChooseWgmma(const TileState& state, const Gemm& gemm, GemmChoice* choice) {
