@@ -34,7 +34,7 @@ struct Kernel {
   std::vector<ScalarParam> scalars;
   std::vector<std::string> files;
   // The grid is flattened: one launch dimension of Π grid blocks, x fastest; the kernel derives block_vars from blockIdx.x. With raster_panel > 0 blocks go in
-  // panels of that many rows (or columns) of the first two grid dims, for L2 reuse (T.use_swizzle).
+  // panels of that many rows (or columns) of blocks, or clusters, of the first two grid dims, for L2 reuse (T.use_swizzle).
   std::vector<Expr> grid;
   std::vector<VarId> block_vars;
   int raster_panel = 0;

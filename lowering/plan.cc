@@ -23,6 +23,7 @@ absl::StatusOr<kir::Kernel> PlanBuilder::Run() {
   } else {
     TILERT_RETURN_IF_ERROR(EmitRoles());
   }
+  FitRaster();
   k_.schedule = s_.report;
   return std::move(k_);
 }

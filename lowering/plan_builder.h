@@ -140,6 +140,7 @@ class PlanBuilder {
 
   // plan_cluster.cc: blocks that run together.
   void FormCluster();
+  void FitRaster();
   absl::Status EmitDrain(kir::Block* out);
   absl::Status OnlyInsideGrid(kir::Block* tile);
 

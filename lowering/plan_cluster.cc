@@ -24,6 +24,12 @@ void PlanBuilder::FormCluster() {
   s_.report += Cat("  clusters of ", text, " blocks\n");
 }
 
+// Panels of the order over the grid count clusters then.
+void PlanBuilder::FitRaster() {
+  if (k_.cluster.empty() || k_.raster_panel == 0) return;
+  k_.raster_panel = std::max(1, k_.raster_panel / k_.cluster[k_.raster_column ? 0 : 1]);
+}
+
 // What a block outside the grid does for the others of its cluster while they compute: it gives back what its producer fills, so that everybody's rings go on.
 absl::Status PlanBuilder::EmitDrain(kir::Block* out) {
   drains_ = true;
