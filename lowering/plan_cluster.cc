@@ -26,7 +26,7 @@ void PlanBuilder::FormCluster() {
 
 // Panels of the order over the grid count clusters then.
 void PlanBuilder::FitRaster() {
-  if (k_.cluster.empty() || k_.raster_panel == 0) return;
+  if (k_.cluster.empty() || k_.grid.size() < 2 || k_.raster_panel == 0) return;
   k_.raster_panel = std::max(1, k_.raster_panel / k_.cluster[k_.raster_column ? 0 : 1]);
 }
 
