@@ -2,6 +2,10 @@
 // versions of one tile, which tensor cores and bulk copies can take.
 #include <algorithm>
 
+#include <functional>
+
+#include "ir/status_util.h"
+#include "lowering/tile_access.h"
 #include "lowering/tile_state.h"
 
 namespace tilert {
@@ -87,9 +91,98 @@ class SlotFinder {
   absl::flat_hash_set<BufferId> multiplied_, other_;
 };
 
+constexpr int64_t kLongestUnrolled = 16;
+
+bool Mentions(const ExprArena& exprs, Expr e, VarId var) {
+  bool found = false;
+  ForEachNode(exprs, e, [&](Expr, const ExprNode& node) { found |= node.op == ExprOp::kVar && static_cast<VarId>(node.i) == var; });
+  return found;
+}
+
+// Does the body multiply parts of tiles that the loop's variable chooses?
+bool SlicesOperands(const TileState& state, const For& loop) {
+  bool slices = false, allocates = false;
+  ForEachStmt(loop.body, [&](const Stmt& stmt) {
+    allocates |= std::holds_alternative<Alloc>(stmt.op);
+    auto* gemm = std::get_if<Gemm>(&stmt.op);
+    for (const Region* region : gemm == nullptr ? std::vector<const Region*>{} : std::vector<const Region*>{&gemm->a, &gemm->b}) {
+      for (size_t d = 0; d < region->start.size(); ++d) slices |= d + 2 >= region->start.size() && Mentions(state.program.exprs, region->start[d], loop.var);
+    }
+  });
+  return slices && !allocates && !HasJump(loop.body);
+}
+
+// `block` for one value of `var`, with variables of its own.
+void Instantiate(TileState& state, Block& block, VarId var, Expr value) {
+  const auto replace = [&](Block& part, VarId from, Expr to) {
+    const std::function<void(Block&)> visit = [&](Block& b) {
+      for (Stmt& stmt : b) {
+        ForEachExpr(stmt, [&](Expr& e) {
+          if (!e) return;
+          e = Fold(state.E(), Rewrite(state.E(), e, state.E(), [&](Expr, const ExprNode& node) {
+            return node.op == ExprOp::kVar && static_cast<VarId>(node.i) == from ? to : Expr{};
+          }));
+        });
+        for (Block* child : ChildBlocks(stmt)) visit(*child);
+      }
+    };
+    visit(part);
+  };
+  replace(block, var, value);
+  const std::function<void(Block&)> renew = [&](Block& part) {
+    for (Stmt& stmt : part) {
+      const auto fresh = [&](VarId& bound) {
+        state.program.vars.push_back(state.program.vars[bound]);
+        const VarId next = static_cast<VarId>(state.program.vars.size() - 1);
+        replace(block, bound, state.VarExpr(next));
+        bound = next;
+      };
+      if (auto* loop = std::get_if<For>(&stmt.op)) fresh(loop->var);
+      if (auto* let = std::get_if<Let>(&stmt.op)) fresh(let->var);
+      if (auto* shuffle = std::get_if<Shuffle>(&stmt.op)) fresh(shuffle->var);
+      if (auto* region = std::get_if<ThreadRegion>(&stmt.op)) fresh(region->thread);
+      if (auto* points = std::get_if<Parallel>(&stmt.op)) {
+        for (VarId& bound : points->vars) fresh(bound);
+      }
+      for (Block* child : ChildBlocks(stmt)) renew(*child);
+    }
+  };
+  renew(block);
+}
+
+// Unrolled loops over parts of operands are written out: where a part begins is a number then, as tensor cores want it.
+absl::Status UnrollSlices(TileState& state) {
+  return RewriteBlock(state.L().body, [&](Stmt stmt, Block& out) {
+    auto* loop = std::get_if<For>(&stmt.op);
+    int64_t begin = 0, end = 0, step = 0;
+    const bool known = loop != nullptr && loop->kind == ForKind::kUnrolled && state.E().AsInt(loop->begin, &begin) && state.E().AsInt(loop->end, &end) &&
+                       state.E().AsInt(loop->step, &step) && step > 0 && end - begin <= kLongestUnrolled * step;
+    if (!known || !SlicesOperands(state, *loop)) {
+      out.push_back(std::move(stmt));
+      return absl::OkStatus();
+    }
+    for (int64_t i = begin; i < end; i += step) {
+      Block body = loop->body;
+      Instantiate(state, body, loop->var, state.Int(i));
+      for (Stmt& part : body) {
+        // A condition on the variable is decided.
+        auto* branch = std::get_if<If>(&part.op);
+        if (branch == nullptr || state.program.exprs[branch->cond].op != ExprOp::kIntImm) {
+          out.push_back(std::move(part));
+          continue;
+        }
+        Block taken = std::move(state.E().IsInt(branch->cond, 0) ? branch->else_body : branch->then_body);
+        for (Stmt& inner : taken) out.push_back(std::move(inner));
+      }
+    }
+    return absl::OkStatus();
+  });
+}
+
 }  // namespace
 
 absl::Status FindSlots(TileState& state) {
+  TILERT_RETURN_IF_ERROR(UnrollSlices(state));
   SlotFinder(state).Run();
   return absl::OkStatus();
 }
