@@ -6,6 +6,13 @@
 #include "ir/int_math.h"
 
 namespace tilert {
+
+ExprArena::ExprArena() = default;
+ExprArena::ExprArena(const ExprArena&) = default;
+ExprArena::ExprArena(ExprArena&&) noexcept = default;
+ExprArena& ExprArena::operator=(const ExprArena&) = default;
+ExprArena& ExprArena::operator=(ExprArena&&) noexcept = default;
+ExprArena::~ExprArena() = default;
 namespace {
 
 enum class OpClass : uint8_t { kNone, kLeaf, kUnary, kInfix, kCall, kOther };

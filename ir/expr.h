@@ -65,6 +65,14 @@ struct ExprNode {
 
 class ExprArena {
  public:
+  // Defined in expr.cc: compiled once, not in each source that holds one by value.
+  ExprArena();
+  ExprArena(const ExprArena&);
+  ExprArena(ExprArena&&) noexcept;
+  ExprArena& operator=(const ExprArena&);
+  ExprArena& operator=(ExprArena&&) noexcept;
+  ~ExprArena();
+
   // The id of `node`, added if new. REQUIRES: its operands are ids of this arena.
   Expr Intern(ExprNode node);
   const ExprNode& operator[](Expr e) const { return nodes_[e.id]; }

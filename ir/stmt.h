@@ -172,7 +172,16 @@ struct AsyncWait { bool gemm = false; uint32_t pending = 0; bool operator==(cons
 using StmtOp = std::variant<Alloc, Copy, Gemm, Fill, Reduce, Scan, Parallel, For, While, Break, Continue, If, Let, Store, Atomic,
                             AtomicTile, Annotate, Print, Assert, ThreadRegion, SyncThreads, Roles, BarrierOp, AsyncWait, Shuffle>;
 
+// Special members are defined in stmt.cc: compiled once, not in each source that holds one by value.
 struct Stmt {
+  Stmt(StmtOp operation, SourceLoc location = {});
+  Stmt();
+  Stmt(const Stmt&);
+  Stmt(Stmt&&) noexcept;
+  Stmt& operator=(const Stmt&);
+  Stmt& operator=(Stmt&&) noexcept;
+  ~Stmt();
+
   StmtOp op;
   SourceLoc loc;
   bool operator==(const Stmt&) const = default;
