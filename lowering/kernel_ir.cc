@@ -83,6 +83,8 @@ template <> constexpr bool kNoExprs<ExpectTx> = true;
 template <> constexpr bool kNoExprs<Release> = true;
 template <> constexpr bool kNoExprs<OrderWait> = true;
 template <> constexpr bool kNoExprs<OrderPass> = true;
+template <> constexpr bool kNoExprs<ClusterSync> = true;
+template <> constexpr bool kNoExprs<PartStore> = true;
 
 // The visitor of ForEachExpr; `visit` takes Expr& or const Expr&.
 template <typename AnyStmt, typename Visit>
@@ -91,15 +93,24 @@ void VisitExprs(AnyStmt& stmt, const Visit& visit) {
   std::visit(Overloaded{
                  [&](auto& op) requires requires { op.begin; } { v(op.begin), v(op.end), v(op.step); },
                  [&](auto& op) requires requires { op.cond; } { v(op.cond); },
-                 [&](auto& op) requires(requires { op.value; } && !requires { op.indices; }) { v(op.value); },
+                 [&](auto& op) requires(requires { op.value; } && !requires { op.indices; } && !requires { op.lane; }) { v(op.value); },
+                 [&](auto& op) requires requires { op.lane; } { v(op.value), v(op.lane); },
+                 [&](auto& op) requires(requires { op.index; } && !requires { op.coords; }) {
+                   v(op.index);
+                   if constexpr (requires { op.parity; }) v(op.parity);
+                 },
                  [&](auto& op) requires requires { op.indices; } { v(op.indices), v(op.value); },
                  [&](auto& op) requires requires { op.fill, op.dst.start; } { v(op.dst), v(op.src), v(op.fill); },
                  [&](auto& op) requires requires { op.retires; } { v(op.retires); },
                  [&](auto& op) requires requires { op.args; } { v(op.args); },
                  [&](auto& op) requires requires { op.zero, op.a.start; } { v(op.a), v(op.b), v(op.zero); },
                  [&](auto& op) requires(requires { op.coords; } && !requires { op.version; }) { v(op.coords); },
-                 [&](auto& op) requires requires { op.coords, op.version; } { v(op.version), v(op.coords); },
+                 [&](auto& op) requires requires { op.coords, op.version; } {
+                   v(op.version), v(op.coords);
+                   if constexpr (requires { op.index; }) v(op.index);
+                 },
                  [&](auto& op) requires requires { op.count; } { v(op.count); },
+                 [&](auto& op) requires requires { op.peer; } { v(op.peer); },
                  [](auto& op) requires kNoExprs<std::remove_cvref_t<decltype(op)>> {},
              },
              stmt.op);
@@ -136,9 +147,11 @@ void AddUses(const Kernel& kernel, const Stmt& stmt, std::vector<SharedUse>* use
       if (is_shared(operand->buffer)) AddUse({operand->buffer, operand->start[0], false, true, true}, uses);
     }
   } else if (const auto* load = std::get_if<TmaLoad>(&stmt.op)) {
-    AddUse({load->dst, {}, true, true, true}, uses);
+    AddUse({load->dst, load->version, true, true, true}, uses);
   } else if (const auto* store = std::get_if<TmaStore>(&stmt.op)) {
     AddUse({store->src, store->version, false, true, true}, uses);
+  } else if (const auto* part = std::get_if<PartStore>(&stmt.op)) {
+    AddUse({part->part, {}, true}, uses);
   }
   for (const Block* block : ChildBlocks(stmt)) {
     for (const Stmt& child : *block) AddUses(kernel, child, uses);
@@ -166,6 +179,33 @@ bool IsPersistent(const Kernel& kernel) {
   }
   return false;
 }
+
+int ClusterExtent(const Kernel& kernel, ClusterAxes axes) {
+  int extent = 1;
+  for (size_t d = 0; d < kernel.cluster.size(); ++d) {
+    if (axes >> d & 1) extent *= kernel.cluster[d];
+  }
+  return extent;
+}
+int ClusterSize(const Kernel& kernel) { return ClusterExtent(kernel, ~ClusterAxes{0}); }
+ClusterAxes SplitAxis(const Kernel& kernel) { return kernel.cluster.empty() ? 0 : ClusterAxes{1} << (kernel.cluster.size() - 1); }
+
+std::vector<int> PeersOf(const Kernel& kernel, const Ring& ring, int rank) {
+  std::vector<int> peers;
+  for (int peer = 0; peer < ClusterSize(kernel); ++peer) {
+    ClusterAxes differ = 0;
+    int a = rank, b = peer;
+    for (size_t d = 0; d < kernel.cluster.size(); ++d) {
+      if (a % kernel.cluster[d] != b % kernel.cluster[d]) differ |= ClusterAxes{1} << d;
+      a /= kernel.cluster[d], b /= kernel.cluster[d];
+    }
+    const bool shares = std::any_of(ring.multicasts.begin(), ring.multicasts.end(), [differ](ClusterAxes axes) { return (differ & ~axes) == 0; });
+    if (differ == 0 || shares) peers.push_back(peer);
+  }
+  return peers;
+}
+
+std::vector<int64_t> PartExtents(int64_t registers, int warps) { return {(registers + 3) / 4, int64_t{warps} * kLanes, 4}; }
 
 size_t SubscriptCount(const Buffer& buffer) {
   switch (buffer.space) {

@@ -34,12 +34,20 @@ struct Kernel {
   std::vector<ScalarParam> scalars;
   std::vector<std::string> files;
   // The grid is flattened: one launch dimension of Π grid blocks, x fastest; the kernel derives block_vars from blockIdx.x. With raster_panel > 0 blocks go in
-  // panels of that many rows (or columns) of the first two grid dims, for L2 reuse (T.use_swizzle).
+  // panels of that many rows (or columns) of blocks, or clusters, of the first two grid dims, for L2 reuse (T.use_swizzle).
   std::vector<Expr> grid;
   std::vector<VarId> block_vars;
   int raster_panel = 0;
   bool raster_column = false;
+  // Thread block clusters: CTAs along each grid dim, then CTAs that work on one block together (a reduction that is split); empty: none. A CTA's rank in its cluster
+  // counts along the first axis first. Clusters take the place of blocks in the order of the grid. Where they stick out of it, the CTAs outside have no block of their
+  // own: block_vars are those of the nearest block and has_block is 0.
+  std::vector<int> cluster;
+  VarId cluster_rank = kNoId;        // bound in the whole kernel
+  VarId has_block = kNoId;           // bound with block_vars: 1, or 0 outside the grid
+  int64_t cluster_barrier = -1;      // bytes into the dynamic shared memory: an mbarrier for ClusterSync in a role
   std::vector<Ring> rings;
+  std::vector<Barrier> barriers;
   std::vector<TensorMap> tensor_maps;
   int warps = 1;                    // of the launch: all roles
   int min_blocks_per_sm = 1;        // for __launch_bounds__
@@ -51,7 +59,7 @@ struct Kernel {
 };
 
 // What a statement touches in shared memory, for barrier placement and for the simulator's region checks. `version` may use variables
-// that are bound inside the statement. Each pair once, a write standing for a read.
+// that are bound inside the statement. Each pair once, a write standing for a read. Of this block's memory: what PartAdd reads is another's.
 // `async`: still going on after the statement, until a wait retires it; `proxy`: by the async proxy (TMA, wgmma).
 struct SharedUse { BufferId buffer = kNoId; Expr version; bool write = false; bool async = false; bool proxy = false; };
 std::vector<SharedUse> SharedUses(const Kernel& kernel, const Stmt& stmt);  // of the statement itself and everything nested in it
@@ -70,6 +78,15 @@ void ForEachExpr(Stmt& stmt, const std::function<void(Expr&)>& visit);
 void ForEachExpr(const Stmt& stmt, const std::function<void(Expr)>& visit);
 // True when the kernel walks over its tiles (ForTiles) and so takes any number of blocks.
 bool IsPersistent(const Kernel& kernel);
+// CTAs of a cluster, and of them those that differ along `axes` only; 1 without clusters.
+int ClusterSize(const Kernel& kernel);
+int ClusterExtent(const Kernel& kernel, ClusterAxes axes);
+// Extents of a part (PartStore) for `warps` warps that hold `registers` 4-byte registers a thread: chunks of 16 bytes, threads, elements of a chunk.
+std::vector<int64_t> PartExtents(int64_t registers, int warps);
+// The axis of the CTAs that work on one block, as a set.
+ClusterAxes SplitAxis(const Kernel& kernel);
+// Ranks of the CTAs among which slots of `ring` are shared with CTA `rank`, itself included, ascending: it fills for them and they release to it.
+std::vector<int> PeersOf(const Kernel& kernel, const Ring& ring, int rank);
 // Subscripts that an access to `buffer` takes: its rank, and one more (the version) in shared memory.
 size_t SubscriptCount(const Buffer& buffer);
 

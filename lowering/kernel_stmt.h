@@ -16,8 +16,8 @@ struct Declare { BufferId buffer = kNoId; bool zero = false; };
 enum class Unroll : uint8_t { kNo, kFull };
 struct For { VarId var = kNoId; Expr begin, end, step; Unroll unroll = Unroll::kNo; Block body; };
 struct While { Expr cond; Block body; };
-// Outside Elementwise `cond` is the same in every thread of the block.
-struct If { Expr cond; Block then_body, else_body; };
+// Outside Elementwise `cond` is the same in every thread of the block; `by_warp`: of each warp at least, and its statements are for those warps that come here.
+struct If { Expr cond; Block then_body, else_body; bool by_warp = false; };
 struct Break {};
 struct Continue {};
 struct Let { VarId var = kNoId; Expr value; };
@@ -46,12 +46,15 @@ struct ForTiles { Block body; };
 
 // ---- data -----------------------------------------------------------------------------------------------------
 // Each thread runs `body` once for each of its points of `layout` (registers ascending, valid extents only), with `vars` bound to the
-// point's coordinates. body: Store, Let, If, For, While, Break, Continue, Atomic, Print, Assert and nothing else. Register buffers are read and written
+// point's coordinates. body: Store, Let, If, For, While, Break, Continue, Atomic, Print, Assert, Shuffle and nothing else. Register buffers are read and written
 // only where the thread holds the element. Stores to memory, atomics and prints happen in replica 0 only.
 // Points are independent: any order, the compiler may interleave them.
 struct Elementwise { FragmentLayout layout; std::vector<VarId> vars; Block body; };
 struct Store { BufferId buffer = kNoId; std::vector<Expr> indices; Expr value; };
 struct Atomic { AtomicOp op = AtomicOp::kInvalid; BufferId buffer = kNoId; std::vector<Expr> indices; Expr value; MemoryOrder order = MemoryOrder::kRelaxed; MemoryScope scope = MemoryScope::kDevice; };
+
+// In an Elementwise of one point a thread: var = what `value` is at the point of lane `lane` % 32 of the warp. All lanes with a point get here together.
+struct Shuffle { VarId var = kNoId; Expr value, lane; };
 
 // How a tile is moved. All mean: dst[p] = convert(src[p]) for every valid point p of `layout`; reading outside src gives `fill`
 // (none: zero); writing outside dst is dropped; memory writes happen in replica 0 only.
@@ -79,18 +82,25 @@ struct CpAsyncWait { int pending = 0; std::vector<Retired> retires; };
 // dimension less, or keeps `axis` with only its warp factors when several warps own it (`keep_warps`). Result in all lanes.
 struct LaneReduce { ReduceOp op = ReduceOp::kInvalid; BufferId dst = kNoId, src = kNoId; int axis = 0; bool keep_warps = false; bool accumulate = false; };
 
+// Sums that the CTAs of a cluster have a part of each. `part`: shared, of 4-byte elements, extents PartExtents: a place for each thread that runs this.
+// PartStore: all registers of src go to the thread's place. PartAdd: acc += what the same thread of the CTA of rank `peer` has stored in its part.
+struct PartStore { BufferId part = kNoId, src = kNoId; };
+struct PartAdd { BufferId acc = kNoId, part = kNoId; Expr peer; };
+
 // acc[m,n] += a[m,k]·b[n,k], register fragments in the layouts of lowering/layout.h, accumulators fp32 (or fp16), operands fp16/bf16.
 struct Mma { BufferId acc = kNoId, a = kNoId, b = kNoId; };
 
 // ---- synchronisation
-struct BarSync { bool by_warpgroup = false; };  // all warps of the role (instance), or of the block outside Roles; or those of each warpgroup of the role
+struct BarSync { bool by_warpgroup = false; int number = 0, warps = 0; };  // all warps of the role (instance), or of the block outside Roles; or those of each warpgroup of the role.
+// number > 0: `warps` warps of the block, whatever roles they have, that come to a BarSync of that number.
 
 struct Print { std::string format; std::vector<Expr> args; };
 struct Assert { Expr cond; std::string message; };
 
 using StmtOp = std::variant<Declare, For, While, If, Break, Continue, Let, Elementwise, Store, Atomic, Copy, CpAsyncCommit, CpAsyncWait,
                             LaneReduce, Mma, BarSync, Print, Assert, Roles, ForTiles, Wgmma, WgmmaFence, WgmmaCommit, WgmmaWait, TmaLoad, TmaStore,
-                            StoreCommit, StoreWait, ProxyFence, Acquire, ExpectTx, Release, Advance, OrderWait, OrderPass>;
+                            StoreCommit, StoreWait, ProxyFence, Acquire, ExpectTx, Release, Advance, OrderWait, OrderPass,
+                            ClusterSync, PartStore, PartAdd, Shuffle, MbarArrive, MbarWait, MbarExpect>;
 
 // Special members are defined in kernel_ir.cc: compiled once, not in each source that holds one by value.
 struct Stmt {

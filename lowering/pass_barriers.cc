@@ -21,6 +21,7 @@ struct Version {
 
 Version ParseVersion(const ExprArena& arena, Expr e) {
   Version v;
+  if (!e) return v;
   if (arena.AsInt(e, &v.c)) {
     v.kind = Version::Kind::kNumber;
     return v;
@@ -166,7 +167,10 @@ class BarrierPlacer {
       if (auto* let = std::get_if<kir::Let>(&block[i].op)) global_.Bind(*let);
       if (std::holds_alternative<kir::Break>(block[i].op) && !exits_.empty()) exits_.back() = Union(exits_.back(), pending);
       if (std::holds_alternative<kir::Continue>(block[i].op) && !continues_.empty()) continues_.back() = Union(continues_.back(), pending);
-      const bool nested = !kir::ChildBlocks(block[i]).empty() && !std::holds_alternative<kir::Elementwise>(block[i].op);
+      // What only some warps come to holds no barrier for all: what is needed stands before it.
+      const auto* branch = std::get_if<kir::If>(&block[i].op);
+      const bool by_warp = branch != nullptr && branch->by_warp;
+      const bool nested = !by_warp && !kir::ChildBlocks(block[i]).empty() && !std::holds_alternative<kir::Elementwise>(block[i].op);
       const Uses uses = UsesOf(nested ? Shell(block[i]) : block[i]);
       bool conflict = false, unfenced = false, by_warpgroup = true;
       for (const Use& use : uses.all) {
@@ -204,6 +208,7 @@ class BarrierPlacer {
     if (auto* wait = std::get_if<kir::StoreWait>(&stmt.op)) return retire(wait->retires, false);
     if (std::holds_alternative<kir::ProxyFence>(stmt.op)) return Fence(&pending), true;
     if (auto* sync = std::get_if<kir::BarSync>(&stmt.op)) return Settle(&pending, sync->by_warpgroup), true;
+    if (std::holds_alternative<kir::ClusterSync>(stmt.op)) return Settle(&pending), true;
     return false;
   }
 
