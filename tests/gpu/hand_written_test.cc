@@ -1,0 +1,99 @@
+// Programs that divide the work between threads themselves (tests/lowering/threads.py: shuffles, roles, declared barriers, copies and products in
+// flight) on the GPU: exactly what the executor computes from small integers. Without a GPU the tests are skipped. $TILERT_FAMILY chooses the lowering.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "gtest/gtest.h"
+#include "ir/executor.h"
+#include "ir/numeric.h"
+#include "ir/specialize.h"
+#include "tests/gpu/std_bundle.h"
+#include "tools/device.h"
+#include "tools/file.h"
+
+namespace tilert::gpu {
+namespace {
+
+using Dims = std::map<std::string, int64_t>;
+
+// Numbers whose sums of a few thousand are exact in every type of the programs.
+void MakeSmallIntegers(tool::CallArguments* call) {
+  for (size_t i = 0; i < call->arrays.size(); ++i) {
+    tool::Array& array = call->arrays[i];
+    if (call->access[i] == Access::kOut || !IsFloat(array.dtype)) continue;
+    std::vector<Value> values(array.elements());
+    const auto count = static_cast<int64_t>(values.size());
+    LoadRow(array.dtype, array.bytes.data(), 1, count, values.data());
+    for (Value& v : values) v.f = std::clamp(std::round(v.f), -1.0, 1.0);
+    StoreRow(array.dtype, values.data(), count, array.bytes.data(), 1);
+  }
+}
+
+class HandWritten : public testing::Test {
+ protected:
+  void SetUp() override {
+    RuntimeOptions options;
+    const char* family = std::getenv("TILERT_FAMILY");
+    options.family = family == nullptr ? "auto" : family;
+    auto device = tool::Device::Open(std::move(options));
+    if (!device.ok()) GTEST_SKIP() << device.status();
+    device_ = *std::move(device);
+    // In a pack the source lies beside the tests.
+    path_ = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "threads.py";
+    if (!std::filesystem::exists(path_)) path_ = TILERT_SOURCE_DIR "/tests/lowering/threads.py";
+    auto text = tool::ReadFile(path_);
+    ASSERT_TRUE(text.ok()) << text.status();
+    text_ = *std::move(text);
+  }
+
+  void Check(const std::string& entry, const std::vector<Dims>& cases, const frontend::Settings& settings = {}) {
+    const auto program = tool::CompileEntry(path_, text_, entry, settings);
+    ASSERT_TRUE(program.ok()) << program.status();
+    for (const Dims& dims : cases) {
+      SCOPED_TRACE(testing::Message() << entry << " " << testing::PrintToString(dims));
+      auto call = MakeArguments(*program, dims, ++seed_);
+      ASSERT_TRUE(call.ok()) << call.status();
+      MakeSmallIntegers(&*call);
+      tool::CallArguments expected = *call;
+      const auto specialised = Specialize(*program, {});
+      ASSERT_TRUE(specialised.ok()) << specialised.status();
+      const absl::Status executed = Execute(*specialised, expected.Tensors(), expected.scalars);
+      ASSERT_TRUE(executed.ok()) << executed;
+      const auto run = tool::DeviceCall::Make(*device_, *program, {}, *call);
+      ASSERT_TRUE(run.ok()) << run.status();
+      // Often: what is ordered by chance is not always ordered.
+      for (int repeat = 0; repeat < 20; ++repeat) {
+        const absl::Status launched = (*run)->Launch();
+        ASSERT_TRUE(launched.ok()) << launched;
+        const absl::Status finished = (*run)->Finish(*call);
+        ASSERT_TRUE(finished.ok()) << finished;
+        for (size_t i = 0; i < call->arrays.size(); ++i) ASSERT_EQ(call->arrays[i].bytes, expected.arrays[i].bytes) << call->names[i] << ", launch " << repeat;
+      }
+    }
+  }
+
+  static std::vector<Dims> Products(std::initializer_list<int64_t> depths) {
+    std::vector<Dims> cases;
+    for (int64_t k : depths) cases.push_back({{"M", 129}, {"N", 136}, {"K", k}});
+    return cases;
+  }
+
+  std::unique_ptr<tool::Device> device_;
+  std::string path_, text_;
+  uint64_t seed_ = 0;
+};
+
+TEST_F(HandWritten, RowSums) { Check("row_sums", {{{"M", 33}, {"N", 1}}, {{"M", 33}, {"N", 63}}, {{"M", 5}, {"N", 2000}}}); }
+TEST_F(HandWritten, Gemv) { Check("gemv", {{{"N", 1}, {"K", 1}}, {{"N", 5}, {"K", 255}}, {{"N", 300}, {"K", 1027}}}); }
+TEST_F(HandWritten, Butterfly) { Check("butterfly", {{{"b", 7}}}); }
+TEST_F(HandWritten, Ranks) { Check("ranks", {{{"N", 1}}, {{"N", 1000}}}); }
+TEST_F(HandWritten, StagedCopy) { Check("staged_copy", {{{"M", 64}, {"N", 64}}, {{"M", 190}, {"N", 128}}}); }
+TEST_F(HandWritten, TwoRoles) { Check("matmul_two_roles", Products({0, 32, 64, 96, 160, 1024})); }
+TEST_F(HandWritten, TwoStages) { Check("matmul_two_stages", Products({0, 32, 64, 96, 160, 1024})); }
+TEST_F(HandWritten, InFlight) { Check("matmul_in_flight", Products({64, 200, 320, 1024})); }
+TEST_F(HandWritten, Halves) { Check("matmul_halves", Products({32, 100, 1024})); }
+
+}  // namespace
+}  // namespace tilert::gpu
