@@ -95,6 +95,7 @@ absl::StatusOr<Call> BenchContext::MakeCall(const std::string& entry, const std:
   call.request.workspace_bytes = bytes;
   TILERT_ASSIGN_OR_RETURN(const KernelChoice choice, kernel->Choice(call.tensors, call.scalars));
   call.schedule = choice.is_general ? "general" : choice.schedule.empty() ? "default" : choice.schedule;
+  if (choice.is_restrided) call.schedule += ", restrided";
   return call;
 }
 

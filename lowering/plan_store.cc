@@ -1,4 +1,4 @@
-// Results leave by TMA: registers → a piece of shared memory → a box of the tensor. The piece is one of two, so that one is written while the other
+// Results leave by TMA where it can write the tensor: registers → a piece of shared memory → a box of the tensor. The piece is one of two, so that one is written while the other
 // is being read; the thread that issues the stores waits for the reading, not for the memory.
 #include <algorithm>
 #include <functional>
@@ -35,7 +35,8 @@ void PlanBuilder::FindStores() {
           const bool same_rounding = s_.buffer(tile).dtype == s_.buffer(out->dst.buffer).dtype || s_.buffer(tile).dtype == s_.buffer(in->src.buffer).dtype;
           Copy direct = *out;
           direct.src = in->src;
-          if (in->fill || !s_.IsWhole(in->dst) || s_.scope(in->src.buffer) != Scope::kFragment || !same_rounding || !CanTmaStore(direct)) break;
+          if (in->fill || !s_.IsWhole(in->dst) || s_.scope(in->src.buffer) != Scope::kFragment || !same_rounding) break;
+          if (!CanTmaStore(direct) && !CanLeaveInPieces(direct)) break;
           forwarded_[out] = in;
           skipped_.insert(in);
           forwarded_tiles_.insert(tile);
@@ -61,9 +62,23 @@ void PlanBuilder::FindStores() {
     auto* copy = std::get_if<Copy>(&stmt.op);
     if (copy == nullptr || !CanTmaStore(*copy)) return;
     ++store_stages_wanted_;
-    const auto forwarded = forwarded_.find(copy);
-    stores_by_warpgroup_ &= SplitsByWarpgroup(forwarded == forwarded_.end() ? copy->src : forwarded->second->src);
+    const Copy direct = Direct(*copy);
+    stores_by_warpgroup_ &= CanTmaStore(direct) && SplitsByWarpgroup(direct.src);
   });
+}
+
+// The store without the tile that it goes through.
+Copy PlanBuilder::Direct(const Copy& store) const {
+  Copy direct = store;
+  if (const auto it = forwarded_.find(&store); it != forwarded_.end()) direct.src = it->second->src;
+  return direct;
+}
+
+// A tensor that TMA cannot write takes the same pieces, each copied to its place by the threads that compute: the tile need not lie in
+// shared memory as a whole, where rings want the room, and instances can take turns.
+bool PlanBuilder::CanLeaveInPieces(const Copy& copy) const {
+  return s_.scope(copy.dst.buffer) == Scope::kGlobal && s_.scope(copy.src.buffer) == Scope::kFragment && !rings_.groups.empty() &&
+         !copy.is_async && StoreChunk(copy) > 0;
 }
 
 // True when each warpgroup holds a block of whole rows: it can store them without waiting for the others.
@@ -139,12 +154,12 @@ kir::MapId PlanBuilder::EmitBoxStore(const Region& to, BufferId from, Expr versi
 }
 
 absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
-  Copy copy = store;
-  if (const auto it = forwarded_.find(&store); it != forwarded_.end()) copy.src = it->second->src;
+  const Copy copy = Direct(store);
+  const bool by_tma = CanTmaStore(copy);
   const int64_t width = s_.scope(copy.src.buffer) == Scope::kFragment ? StoreChunk(copy) : 0, columns = s_.Extents(copy.dst.extent).back();
   const Pieces pieces = width > 0 && width < columns ? TakePieces(columns, width) : Pieces{};
   // A store of an earlier iteration to the same place must have arrived.
-  if (loops_ > 0) Emit(kir::StoreWait{0, false, {}});
+  if (loops_ > 0 && by_tma) Emit(kir::StoreWait{0, false, {}});
   if (s_.scope(copy.src.buffer) == Scope::kShared) {
     const BufferId tile = buffers_[copy.src.buffer];
     ReportTma(store, EmitBoxStore(copy.dst, tile, Int(0), 0));
@@ -172,14 +187,24 @@ absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
     if (column + width == columns) block_->insert(block_->end(), pieces.after.begin(), pieces.after.end());
     // Where versions take turns without end, the one to be reused was stored `versions` pieces ago; else the first piece waits for all.
     const bool in_turn = store_stages_wanted_ == 1 && columns / width % versions == 0;
-    Emit(kir::StoreWait{i == 0 && !in_turn ? 0 : static_cast<int>(versions - 1), true, {{stage, version}}});
+    if (by_tma) Emit(kir::StoreWait{i == 0 && !in_turn ? 0 : static_cast<int>(versions - 1), true, {{stage, version}}});
     kir::TileAccess from = whole, to = WholeAccess(stage, 2);
     from.start.back() = AddIndex(k_.exprs, from.start.back(), column);
     to.start[0] = version;
     EmitTileCopy(std::move(to), std::move(from), piece);
     // Into registers that this piece leaves, while it is being stored.
     if (column + width < columns) EmitPiece(pieces.loads, column + width, width);
-    ReportTma(store, EmitBoxStore(copy.dst, stage, version, column));
+    if (by_tma) {
+      ReportTma(store, EmitBoxStore(copy.dst, stage, version, column));
+      continue;
+    }
+    const size_t first = block_->size();
+    kir::TileAccess piece_of = WholeAccess(stage, 2), place = Access(copy.dst);
+    piece_of.start[0] = version;
+    place.start.back() = AddIndex(k_.exprs, place.start.back(), column);
+    const int64_t vector = std::min(MemoryWidth(place, 2), MemoryWidth(piece_of, 2));
+    EmitTileCopy(std::move(place), std::move(piece_of), BlockedLayout({rows, width}, s_.warps, vector));
+    ReportPlainCopy(copy, first);
   }
   return absl::OkStatus();
 }

@@ -35,8 +35,12 @@ class ArgPlan {
   absl::Status BindWithoutWorkspace(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars,
                                     LaunchValues& out) const;
 
-  // Bytes of workspace that these arguments need. Pointers in `tensors` are not looked at.
+  // Bytes of workspace that these arguments need. Pointers in `tensors` are not looked at; `values` is as if they were aligned.
+  absl::StatusOr<uint64_t> BindShapes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars,
+                                      LaunchValues& values) const;
   absl::StatusOr<uint64_t> WorkspaceBytes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
+  // Of arguments that are bound.
+  uint64_t WorkspaceBytes(const LaunchValues& values) const;
 
   // What `arg_class` asks of arguments, prepared for Satisfies.
   ClassGuard MakeGuard(const ArgClass& arg_class) const;

@@ -13,6 +13,8 @@ bool Overlap(const LaunchValues::Tensor& a, const LaunchValues::Tensor& b) {
          a.bytes != 0 && b.bytes != 0;
 }
 
+uint64_t UpToAlignment(uint64_t bytes) { return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment; }
+
 }  // namespace
 
 // Lays the workspaces out; false when `workspace` cannot hold them. `needed` is set either way.
@@ -24,7 +26,7 @@ bool ArgPlan::PlaceWorkspaces(char* workspace, uint64_t workspace_bytes, LaunchV
     tensor.data = workspace == nullptr ? nullptr : workspace + needed;
     tensor.first = tensor.data;
     tensor.align_bits |= reinterpret_cast<uintptr_t>(tensor.data);
-    needed += (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+    needed += UpToAlignment(bytes);
   }
   if (needed == 0) return true;
   return workspace != nullptr && workspace_bytes >= needed && reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment == 0;
@@ -66,10 +68,21 @@ absl::Status ArgPlan::BindWithoutWorkspace(absl::Span<const TensorArg> tensors, 
 
 absl::StatusOr<uint64_t> ArgPlan::WorkspaceBytes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const {
   if (program_->workspaces.empty()) return 0;
+  LaunchValues values(*this);
+  return BindShapes(tensors, scalars, values);
+}
+
+uint64_t ArgPlan::WorkspaceBytes(const LaunchValues& values) const {
+  uint64_t bytes = 0;
+  for (size_t t = parameter_tensors_; t < rules_.size(); ++t) bytes += UpToAlignment(static_cast<uint64_t>(values.tensors[t].bytes));
+  return bytes;
+}
+
+absl::StatusOr<uint64_t> ArgPlan::BindShapes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars,
+                                             LaunchValues& values) const {
   // Pointers do not matter here: stand in with one that every check accepts.
   std::vector<TensorArg> stand_ins(tensors.begin(), tensors.end());
   for (TensorArg& tensor : stand_ins) tensor.data = reinterpret_cast<void*>(kWorkspaceAlignment);
-  LaunchValues values(*this);
   TILERT_RETURN_IF_ERROR(BindChecked(stand_ins, scalars, values));
   uint64_t needed = 0;
   PlaceWorkspaces(nullptr, 0, values, needed);

@@ -23,16 +23,17 @@ absl::StatusOr<std::vector<int64_t>> FixedDims(const Program& program, const std
 absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Create(std::shared_ptr<Runtime> runtime,
                                                        std::shared_ptr<const OpenedBundle> bundle, const KernelSpec& spec) {
   TILERT_ASSIGN_OR_RETURN(const Program* const program, bundle->Entry(spec.entry));
-  return Make(std::move(runtime), bundle, *program, spec);
+  return Create(std::move(runtime), bundle, *program, spec);
 }
 
 absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Create(std::shared_ptr<Runtime> runtime, Program program,
                                                        const KernelSpec& spec) {
-  return Make(std::move(runtime), nullptr, std::move(program), spec);
+  return Create(std::move(runtime), nullptr, std::move(program), spec);
 }
 
-absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Make(std::shared_ptr<Runtime> runtime, std::shared_ptr<const OpenedBundle> bundle,
-                                                     Program program, const KernelSpec& spec) {
+absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Create(std::shared_ptr<Runtime> runtime,
+                                                       std::shared_ptr<const OpenedBundle> bundle, Program program,
+                                                       const KernelSpec& spec) {
   TILERT_ASSIGN_OR_RETURN(const VerifiedProgram verified, Verify(std::move(program)));
   const ScheduleRequest request{&runtime->target(), runtime->device().name, spec.constants, spec.dims};
   TILERT_ASSIGN_OR_RETURN(Schedules schedules, FindSchedules(bundle == nullptr ? nullptr : &bundle->bundle(), verified, request));
@@ -53,10 +54,18 @@ absl::Status Kernel::Init(const Program& original, const KernelSpec& spec) {
   parts.target = runtime_->target();
   parts.lowering_build_id = LoweringBuildId();
   parts.nvrtc_version = runtime_->nvrtc().ok() ? (*runtime_->nvrtc())->version_text() : "none";
+  if (spec.only_class) return AddVariant(schedules_.general, *spec.only_class, parts);
   if (const ArgClass fast = FastArgClass(program()); !spec.general_only && plan_.MayEverSatisfy(fast)) {
     for (const Schedule& schedule : schedules_.fast) TILERT_RETURN_IF_ERROR(AddVariant(schedule, fast, parts));
   }
-  return AddVariant(schedules_.general, GeneralArgClass(program()), parts);
+  TILERT_RETURN_IF_ERROR(AddVariant(schedules_.general, GeneralArgClass(program()), parts));
+  if (spec.general_only) return absl::OkStatus();
+  if (auto made = Restriding::Make({runtime_, bundle_}, original, spec, schedules_, plan_); made.ok()) {
+    restriding_ = *std::move(made);
+  } else {  // a way to be quick, nothing that a kernel needs
+    runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__, Cat("'", program().name, "': ", made.status().ToString()));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Kernel::AddVariant(const Schedule& schedule, ArgClass arg_class, CacheKeyParts& parts) {
@@ -82,6 +91,7 @@ absl::Status Kernel::AddVariant(const Schedule& schedule, ArgClass arg_class, Ca
 }
 
 bool Kernel::is_prepared() const {
+  if (restriding_ != nullptr && restriding_->state() == Restriding::State::kUnprepared) return false;
   return std::all_of(variants_.begin(), variants_.end(), [](const auto& variant) { return variant->is_settled(); });
 }
 
@@ -98,7 +108,14 @@ QueryResult Kernel::Query() {
 
 absl::StatusOr<uint64_t> Kernel::WorkspaceBytes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const {
   if (runtime_->is_cpu()) return 0;
-  return plan_.WorkspaceBytes(tensors, scalars);
+  if (program().workspaces.empty() && restriding_ == nullptr) return 0;
+  LaunchValues values(plan_);
+  TILERT_ASSIGN_OR_RETURN(uint64_t bytes, plan_.BindShapes(tensors, scalars, values));
+  if (restriding_ != nullptr && TakesAnyArguments(values)) {
+    const Restriding::Copies copies = restriding_->Choose(values);
+    if (copies.is_worth_it) bytes += copies.bytes;
+  }
+  return bytes;
 }
 
 PrepareStats Kernel::prepare_stats() const {

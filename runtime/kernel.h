@@ -18,6 +18,7 @@
 #include "runtime/kernel_spec.h"
 #include "runtime/opened_bundle.h"
 #include "runtime/ready_code.h"
+#include "runtime/restriding.h"
 #include "runtime/runtime.h"
 #include "runtime/schedules.h"
 
@@ -34,6 +35,10 @@ class Kernel {
   // The same for a program without a bundle around it.
   static absl::StatusOr<std::shared_ptr<Kernel>> Create(std::shared_ptr<Runtime> runtime, Program program,
                                                         const KernelSpec& spec);
+  // The same for a program that was made of one of `bundle`, whose variants and prebuilt code it may use; `bundle` may be null.
+  static absl::StatusOr<std::shared_ptr<Kernel>> Create(std::shared_ptr<Runtime> runtime,
+                                                        std::shared_ptr<const OpenedBundle> bundle, Program program,
+                                                        const KernelSpec& spec);
 
   QueryResult Query();
   // Idempotent. Not to be called while a stream of the context captures.
@@ -43,6 +48,8 @@ class Kernel {
   // later Prepare meets it again. The destructor waits for it.
   absl::Status PrepareAsync();
 
+  // What the program needs, and what makes launches of tensors with unaligned rows quick (runtime/restriding.h). Of the tensors only
+  // shapes and strides are looked at.
   absl::StatusOr<uint64_t> WorkspaceBytes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
 
   // Checks the arguments and queues the program's launches on the stream. Prepares first if nobody has, unless the stream
@@ -52,6 +59,12 @@ class Kernel {
   // What a launch with these arguments runs, as far as is known before it: code that cannot be compiled is not chosen once
   // Prepare has returned, and a tensor that TMA cannot read is only found out by the launch.
   absl::StatusOr<KernelChoice> Choice(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
+
+  // A launch in two steps, of a kernel that is compiled for one class. The code that takes the request, which is bound into `values`
+  // and `maps`; null: the class does not hold, or it is not prepared.
+  absl::StatusOr<const ReadyCode*> Resolve(const LaunchRequest& request, LaunchValues& values, LaunchMaps& maps) const;
+  absl::Status Queue(const ReadyCode& code, const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const;
+  const ArgPlan& plan() const { return plan_; }
 
   const Program& program() const { return schedules_.general.program; }  // specialised
   const Runtime& runtime() const { return *runtime_; }
@@ -74,14 +87,18 @@ class Kernel {
 
   Kernel(std::shared_ptr<Runtime> runtime, std::shared_ptr<const OpenedBundle> bundle, Schedules schedules)
       : runtime_(std::move(runtime)), bundle_(std::move(bundle)), schedules_(std::move(schedules)) {}
-  static absl::StatusOr<std::shared_ptr<Kernel>> Make(std::shared_ptr<Runtime> runtime,
-                                                      std::shared_ptr<const OpenedBundle> bundle, Program program,
-                                                      const KernelSpec& spec);
   absl::Status Init(const Program& original, const KernelSpec& spec);
   absl::Status AddVariant(const Schedule& schedule, ArgClass arg_class, CacheKeyParts& parts);
 
   // kernel_prepare.cc
-  std::vector<absl::StatusOr<CacheEntry>> Obtain(const std::vector<Variant*>& variants, PrepareMode mode);
+  // A variant of this kernel, or of one that it needs.
+  struct Missing {
+    Kernel* kernel;
+    Variant* variant;
+  };
+  void AddMissing(std::vector<Missing>& missing);
+  std::vector<absl::StatusOr<CacheEntry>> Obtain(const std::vector<Missing>& missing, PrepareMode mode);
+  void LoadRestriding(absl::Span<const Missing> missing, absl::Span<const absl::StatusOr<CacheEntry>> entries, PrepareMode mode);
   std::optional<CacheEntry> FindCompiled(const Variant& variant, PrepareStats& stats) const;
   absl::StatusOr<CacheEntry> BuildOnce(const Variant& variant, PrepareStats& stats) const;
   absl::StatusOr<CacheEntry> Build(const Variant& variant, PrepareStats& stats) const;
@@ -93,6 +110,8 @@ class Kernel {
   size_t PickFast(absl::Span<const int64_t> dims) const;
   absl::StatusOr<const ReadyCode*> Choose(const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream);
   absl::Status PrepareForLaunch(cuda::Stream stream);
+  bool TakesAnyArguments(const LaunchValues& values) const;
+  absl::StatusOr<bool> LaunchRestrided(const LaunchRequest& request, const LaunchValues& values);
   absl::Status Enqueue(const LaunchRequest& request, LaunchValues& values);
 
   const std::shared_ptr<Runtime> runtime_;
@@ -102,6 +121,7 @@ class Kernel {
   std::map<std::string, int64_t> dims_;
   ArgPlan plan_;
   std::vector<std::unique_ptr<Variant>> variants_;
+  std::unique_ptr<Restriding> restriding_;  // may be null
   mutable DimMemo picked_;  // dims → index into variants_
   std::mutex async_mutex_;
   std::condition_variable async_done_;

@@ -28,10 +28,13 @@ size_t Kernel::PickFast(absl::Span<const int64_t> dims) const {
   return best;
 }
 
+// True when no fast variant serves them.
+bool Kernel::TakesAnyArguments(const LaunchValues& values) const {
+  return variants_.size() == 1 || !ArgPlan::Satisfies(variants_[0]->guard, values);
+}
+
 size_t Kernel::Pick(const LaunchValues& values) const {
-  const size_t general = variants_.size() - 1;
-  if (general == 0 || !ArgPlan::Satisfies(variants_[0]->guard, values)) return general;
-  return PickFast(values.dims);
+  return TakesAnyArguments(values) ? variants_.size() - 1 : PickFast(values.dims);
 }
 
 absl::StatusOr<const ReadyCode*> Kernel::Choose(const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) {
@@ -54,22 +57,59 @@ absl::StatusOr<KernelChoice> Kernel::Choice(absl::Span<const TensorArg> tensors,
   TILERT_RETURN_IF_ERROR(plan_.BindWithoutWorkspace(tensors, scalars, values));
   if (variants_.empty()) return KernelChoice{};  // the CPU
   const size_t index = Pick(values);
-  const Schedule& schedule = *variants_[index]->schedule;
-  return KernelChoice{schedule.name, schedule.constants, index + 1 == variants_.size(), schedule.cost.Cycles(values.dims)};
+  const Schedule* schedule = variants_[index]->schedule;
+  const bool is_restrided = restriding_ != nullptr && TakesAnyArguments(values) && restriding_->Choose(values).is_worth_it;
+  if (is_restrided) schedule = &restriding_->schedule();
+  const bool is_general = !is_restrided && index + 1 == variants_.size();
+  return KernelChoice{schedule->name, schedule->constants, is_general, is_restrided, schedule->cost.Cycles(values.dims)};
 }
 
-absl::Status Kernel::Enqueue(const LaunchRequest& request, LaunchValues& values) {
+absl::StatusOr<const ReadyCode*> Kernel::Resolve(const LaunchRequest& request, LaunchValues& values, LaunchMaps& maps) const {
   TILERT_RETURN_IF_ERROR(plan_.Bind(request.tensors, request.scalars, request.workspace, request.workspace_bytes, values));
-  LaunchMaps maps;
-  TILERT_ASSIGN_OR_RETURN(const ReadyCode* const ready, Choose(values, maps, request.stream));
+  const Variant& only = *variants_.back();
+  const ReadyCode* const ready = only.ready.load(std::memory_order_acquire);
+  return ready != nullptr && ArgPlan::Satisfies(only.guard, values) && ready->MakeMaps(values, maps) ? ready : nullptr;
+}
+
+absl::Status Kernel::Queue(const ReadyCode& code, const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const {
   for (const uint32_t index : plan_.zeroed_workspaces()) {
     const LaunchValues::Tensor& tensor = values.tensors[index];
     const auto bytes = static_cast<size_t>(tensor.bytes);
     if (bytes == 0) continue;
     TILERT_RETURN_IF_ERROR(runtime_->driver().MemsetD8Async(reinterpret_cast<cuda::DevicePtr>(tensor.data),
-                                                            static_cast<unsigned char>(0), bytes, request.stream));
+                                                            static_cast<unsigned char>(0), bytes, stream));
   }
-  return ready->Launch(values, maps, request.stream);
+  return code.Launch(values, maps, stream);
+}
+
+// False, and nothing is queued: the code for any arguments is to run. The copies lie in the workspace behind the program's own,
+// or, when the launch brings none, in memory of the host's; without either there are none.
+absl::StatusOr<bool> Kernel::LaunchRestrided(const LaunchRequest& request, const LaunchValues& values) {
+  const Restriding::Copies copies = restriding_->Choose(values);
+  if (!copies.is_worth_it) return false;
+  const uint64_t own = plan_.WorkspaceBytes(values);
+  if (copies.bytes == 0 || (request.workspace != nullptr && request.workspace_bytes >= own + copies.bytes &&
+                            reinterpret_cast<uintptr_t>(request.workspace) % kWorkspaceAlignment == 0)) {
+    return restriding_->Launch(request, values, copies, static_cast<char*>(request.workspace) + own);
+  }
+  const Hooks& hooks = runtime_->options().hooks;
+  if (request.workspace != nullptr || own != 0 || !hooks.allocate) return false;
+  void* const memory = hooks.allocate(copies.bytes, request.stream);
+  if (memory == nullptr) return false;
+  absl::StatusOr<bool> launched = restriding_->Launch(request, values, copies, static_cast<char*>(memory));
+  if (hooks.release) hooks.release(memory, copies.bytes, request.stream);
+  return launched;
+}
+
+absl::Status Kernel::Enqueue(const LaunchRequest& request, LaunchValues& values) {
+  TILERT_RETURN_IF_ERROR(plan_.Bind(request.tensors, request.scalars, request.workspace, request.workspace_bytes, values));
+  if (restriding_ != nullptr && TakesAnyArguments(values)) {
+    TILERT_ASSIGN_OR_RETURN(const bool is_done, LaunchRestrided(request, values));
+    if (is_done) return absl::OkStatus();
+  }
+  LaunchMaps maps;
+  TILERT_ASSIGN_OR_RETURN(const ReadyCode* const ready, Choose(values, maps, request.stream));
+  return Queue(*ready, values, maps, request.stream);
 }
 
 absl::Status Kernel::Launch(const LaunchRequest& request) {
@@ -84,9 +124,16 @@ absl::Status Kernel::Launch(const LaunchRequest& request) {
   TILERT_RETURN_IF_ERROR(runtime_->CheckContext());
   if (request.workspace != nullptr || program().workspaces.empty() || !options.hooks.allocate) return Enqueue(request, values);
   LaunchRequest with_workspace = request;
-  TILERT_ASSIGN_OR_RETURN(with_workspace.workspace_bytes, plan_.WorkspaceBytes(request.tensors, request.scalars));
+  TILERT_ASSIGN_OR_RETURN(with_workspace.workspace_bytes, WorkspaceBytes(request.tensors, request.scalars));
   if (with_workspace.workspace_bytes == 0) return Enqueue(request, values);
   with_workspace.workspace = options.hooks.allocate(with_workspace.workspace_bytes, request.stream);
+  if (with_workspace.workspace == nullptr) {  // what makes it quick may have been too much
+    const uint64_t wanted = with_workspace.workspace_bytes;
+    TILERT_ASSIGN_OR_RETURN(with_workspace.workspace_bytes, plan_.WorkspaceBytes(request.tensors, request.scalars));
+    if (with_workspace.workspace_bytes < wanted) {
+      with_workspace.workspace = options.hooks.allocate(with_workspace.workspace_bytes, request.stream);
+    }
+  }
   if (with_workspace.workspace == nullptr) {
     return absl::ResourceExhaustedError(
         Cat("the host has no workspace of ", with_workspace.workspace_bytes, " bytes for '", program().name, "'"));

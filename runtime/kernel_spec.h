@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/types/span.h"
 #include "ir/bind_args.h"
+#include "lowering/lowered.h"
 #include "runtime/driver_api.h"
 
 namespace tilert {
@@ -16,6 +18,8 @@ struct KernelSpec {
   std::map<std::string, int64_t> constants;  // missing ones: by the bundle's variants (runtime/schedules.h)
   std::map<std::string, int64_t> dims;       // dims to fix; the rest stay dynamic
   bool general_only = false;                 // no fast variants: the least compile time, slower code
+  // Compiles for this class alone. The caller sees to it that arguments belong to it (Kernel::Resolve asks).
+  std::optional<ArgClass> only_class = {};
 };
 
 enum class PrepareMode {
@@ -41,7 +45,8 @@ struct LaunchRequest {
 struct KernelChoice {
   std::string schedule;  // of the bundle's variant; empty: the program's defaults
   std::map<std::string, int64_t> constants;
-  bool is_general = false;  // the code for any arguments
+  bool is_general = false;    // the code for any arguments
+  bool is_restrided = false;  // inputs are copied to aligned rows first; with the workspace that WorkspaceBytes asks for
   double cycles = 0;        // as the model of costs expects
 };
 

@@ -138,6 +138,7 @@ absl::StatusOr<Schedules> FindSchedules(const Bundle* bundle, const VerifiedProg
     result.fast.back().is_fallback = true;
   }
   KeepChosen(*program, request.dims, result.fast);
+  result.general.cost = CostModel(result.general.program, *request.target, true);
   return result;
 }
 

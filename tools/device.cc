@@ -79,6 +79,7 @@ absl::StatusOr<std::string> DeviceCall::ChoiceText() const {
   TILERT_ASSIGN_OR_RETURN(const KernelChoice choice, kernel_->Choice(request_.tensors, request_.scalars));
   std::string text = choice.schedule.empty() ? "defaults" : Cat("variant ", choice.schedule);
   for (const auto& [constant, value] : choice.constants) text += Cat(" ", constant, "=", value);
+  if (choice.is_restrided) text += ", inputs copied to aligned rows";
   return choice.is_general ? text + ", code for any arguments" : text;
 }
 
