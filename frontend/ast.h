@@ -23,6 +23,7 @@ struct Stmt {
 
 struct Module {
   Body body;
+  std::vector<std::string> siblings;  // modules whose statements stand in `body` (frontend/siblings.h)
   std::deque<Expr> exprs;
   std::deque<Stmt> stmts;
 };

@@ -11,7 +11,7 @@ const std::map<std::string_view, const Builtin*>& Table() {
   static const auto* table = [] {
     auto* all = new std::map<std::string_view, const Builtin*>;
     for (const auto& part : {PythonBuiltins(), ModuleBuiltins(), LaunchIntrinsics(), AllocIntrinsics(), CopyIntrinsics(),
-                             TileIntrinsics(), LoopIntrinsics(), MathIntrinsics(), ThreadIntrinsics()}) {
+                             TileIntrinsics(), ConvolutionIntrinsics(), LoopIntrinsics(), MathIntrinsics(), ThreadIntrinsics(), SimtIntrinsics()}) {
       for (const Builtin& builtin : part) all->emplace(builtin.path, &builtin);
     }
     return all;
@@ -25,41 +25,20 @@ struct Unsupported {
 
 // Parts of TileLang that exist there and not yet here.
 constexpr Unsupported kUnsupported[] = {
-    {"T.get_thread_binding", "write tile statements, or `with T.thread_region() as tx:` for code by thread"},
-    {"T.get_thread_bindings", "write tile statements, or `with T.thread_region() as tx:` for code by thread"},
-    {"T.ws", "leave it out: warps are specialised by the lowering"},
     {"T.ClusterKernel", "use T.Kernel: clusters are chosen by the lowering"},
-    {"T.reshape", "index the buffer with the subscripts computed from the new ones"},
-    {"T.view", "index the buffer with the subscripts computed from the new ones"},
     {"T.gemm_sp", "use T.gemm on a dense operand"},
-    {"T.im2col", "load the elements in T.Parallel"},
-    {"T.c2d_im2col", "load the elements in T.Parallel"},
-    {"T.tma_copy", "use T.copy: TMA is used where it is fast"},
     {"T.ptr", "pass a tensor"},
     {"T.make_tensor", "pass a tensor"},
     {"T.handle", "describe the parameter as T.Tensor(shape, dtype)"},
     {"T.match_buffer", "describe the parameter as T.Tensor(shape, dtype)"},
     {"T.Buffer", "write T.Tensor(shape, dtype)"},
-    {"T.alloc_reducer", "use a fragment and T.reduce_sum"},
     {"T.alloc_tmem", "use T.alloc_fragment"},
     {"T.tcgen05_gemm", "use T.gemm"},
-    {"T.cummax", "use T.reduce_max on the prefix"},
     {"T.sum", "reduce the row before the loop with T.reduce_sum(A, out, dim)"},
-    {"T.any_of", "use T.reduce_max on a buffer of 0 and 1"},
-    {"T.all_of", "use T.reduce_min on a buffer of 0 and 1"},
-    {"T.warp_reduce_sum", "use T.reduce_sum on a fragment"},
-    {"T.warp_reduce_max", "use T.reduce_max on a fragment"},
-    {"T.warp_reduce_min", "use T.reduce_min on a fragment"},
-    {"T.sync_grid", "write two launches one after the other"},
     {"T.call_extern", "use the functions of T"},
     {"T.import_source", "use the functions of T"},
-    {"T.set_max_nreg", "leave it out: registers are divided by the lowering"},
     {"T.dp4a", "use T.gemm on int8 operands"},
-    {"T.int4", "store two values in an int8"},
-    {"T.uint4", "store two values in a uint8"},
-    {"T.float4_e2m1fn", "store two values in a uint8"},
     {"T.float8_e8m0fnu", "store the exponent in a uint8"},
-    {"T.tfloat32", "use T.float32"},
     {"T.thread_binding", "use T.Parallel"},
     {"T.launch_thread", "use T.Kernel"},
     {"T.PersistentTileScheduler", "use T.Kernel over all tiles: persistence is chosen by the lowering"},

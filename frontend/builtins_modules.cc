@@ -116,6 +116,21 @@ Value NextPowerOf2(Evaluator& e, const Args& args) {
 
 Value First(Evaluator&, const Args& args) { return args.rest().empty() ? Value() : args.rest()[0]; }
 
+// AutoTuner.from_kernel(kernel, configs): the function that makes the kernel, with the first configuration.
+Value FromKernel(Evaluator& e, const Args& args) {
+  const auto* function = args["kernel"].Object<const FunctionObject>();
+  if (function == nullptr) return e.Fail(args.RangeOf("kernel"), Cat("a tuner takes a function of this file, not ", Describe(args["kernel"])));
+  FunctionObject* tuned = e.New(FunctionObject(*function));
+  tuned->config_list = args["configs"];
+  return static_cast<const FunctionObject*>(tuned);
+}
+
+// tirx.const(value, dtype).
+Value TypedNumber(Evaluator& e, const Args& args) {
+  const auto type = args.Has("dtype") ? e.Type(args["dtype"], args.RangeOf("dtype"), "the dtype of a constant") : std::optional(DType::kInt32);
+  return type ? e.CallValue(*type, {args["value"]}, args.range()) : Value(Poison{});
+}
+
 Value SwizzledLayout(Evaluator& e, const Args& args) {
   return e.CallValue(FindBuiltin("T.make_swizzled_layout"), {args["buffer"]}, args.range());
 }
@@ -148,6 +163,9 @@ absl::Span<const Builtin> ModuleBuiltins() {
       {"tilelang.lazy_jit", "* **", First},
       {"tilelang.autotune", "* **", First},
       {"tilelang.compile", "* **", First},
+      {"tilelang.AutoTuner", "* **", First},
+      {"tilelang.from_kernel", "kernel configs", FromKernel},
+      {"tirx.const", "value dtype?", TypedNumber},
       {"tilelang.make_swizzled_layout", "buffer k_major? allow_pad?", SwizzledLayout},
   };
   return kBuiltins;

@@ -64,7 +64,7 @@ Value Evaluator::CallValue(const Value& callee, std::vector<Value> values, Sourc
 
 Value Evaluator::Invoke(const Value& callee, CallArgs args, SourceRange range) {
   if (callee.poisoned()) return callee;
-  if (callee.Is<Host>()) return callee;
+  if (const auto* host = callee.As<Host>()) return CallHost(*host, range);
   if (const auto* function = callee.Object<const FunctionObject>()) return InvokeFunction(*function, std::move(args), range);
   if (args.poisoned) return Poison{};
   if (const auto* builtin = callee.Object<const Builtin>()) return InvokeBuiltin(*builtin, std::move(args), range);
@@ -142,6 +142,8 @@ void Evaluator::Decorate(ast::ExprPtr decorator, FunctionObject* function) {
       const bool is_fast_math = name.find("FAST_MATH") != std::string::npos || name == "tl.enable_fast_math";
       const auto* flag = on.As<bool>();
       if (is_fast_math && name.find("DISABLE") == std::string::npos) function->fast_math = flag && *flag;
+      if (name.find("DISABLE_WARP_SPECIALIZED") != std::string::npos || name == "tl.disable_warp_specialized")
+        function->no_warp_specialization = flag && *flag;
     }
   }
 }

@@ -3,12 +3,18 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/legalize.h"
 #include "ir/status_util.h"
 
 namespace tilert::frontend {
 
 Context::Context(Diagnostics* diagnostics, ProgramBuilder* builder, const Settings* settings)
     : diagnostics_(diagnostics), builder_(builder), settings_(settings) {}
+
+Context::~Context() = default;
+
+void Context::AddView(View view) { views_.push_back(std::move(view)); }
+void Context::AddReducer(Reducer reducer) { reducers_.push_back(reducer); }
 
 Value Context::Fail(SourceRange range, std::string message, std::string hint) {
   diagnostics_->Error(range, std::move(message), std::move(hint));
@@ -48,6 +54,7 @@ std::optional<std::string> Context::String(const Value& value, SourceRange range
 
 std::optional<DType> Context::Type(const Value& value, SourceRange range, std::string_view what) {
   if (const auto* type = value.As<DType>()) return *type;
+  if (const Packing packing = PackingOf(value); packing != Packing::kNone) return ElementType(packing);
   std::string name;
   if (const auto* string = value.Object<const StringObject>()) name = string->text;
   if (const auto* host = value.As<Host>(); host && host->what->rfind("torch.", 0) == 0) name = host->what->substr(6);
@@ -239,6 +246,11 @@ Value Context::SettingValue(const std::string& name, const Setting& setting) {
                         [&](const std::string& value) -> Value { return value == "None" ? Value() : Text(value); },
                         [&](DynamicDim) -> Value { return Dim(name); },
                         [&](const Candidates& list) -> Value { return Constant(name, list.values); },
+                        [&](const TupleSetting& tuple) -> Value {
+                          std::vector<Value> items;
+                          for (const std::string& item : tuple.items) items.push_back(SettingValue(name, *ParseSetting(item)));
+                          return Tuple(std::move(items));
+                        },
                     },
                     setting);
 }

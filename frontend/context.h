@@ -16,12 +16,16 @@
 
 namespace tilert::frontend {
 
+struct Reducer;
+struct View;
+
 // What evaluation needs everywhere: the heap of objects, the program under construction, errors, and conversions of values that
 // say what is wrong. A conversion that fails reports (unless the value is poisoned: then something was reported before) and
 // returns nothing.
 class Context {
  public:
   Context(Diagnostics* diagnostics, ProgramBuilder* builder, const Settings* settings);
+  ~Context();
 
   Diagnostics& diagnostics() { return *diagnostics_; }
   ProgramBuilder& builder() { return *builder_; }
@@ -52,6 +56,7 @@ class Context {
   std::optional<int64_t> Int(const Value& value, SourceRange range, std::string_view what);
   std::optional<bool> Bool(const Value& value, SourceRange range, std::string_view what);
   std::optional<std::string> String(const Value& value, SourceRange range, std::string_view what);
+  // Of a 4-bit type (PackingOf), the type in which its elements are seen.
   std::optional<DType> Type(const Value& value, SourceRange range, std::string_view what);
   // A scalar, known or not; numbers of the source stay without a type of their own.
   Val Number(const Value& value, SourceRange range, std::string_view what);
@@ -67,6 +72,13 @@ class Context {
   std::optional<bool> Truth(const Value& value, SourceRange range);
   // The items of anything that can be iterated at compile time.
   std::optional<std::vector<Value>> Items(const Value& value, SourceRange range, std::string_view what);
+
+  // --- Buffers that are views of others (frontend/views.h).
+  void AddView(View view);
+  const std::vector<View>& views() const { return views_; }
+  // Fragments that parallel loops accumulate into (frontend/legalize.h).
+  void AddReducer(Reducer reducer);
+  const std::vector<Reducer>& reducers() const { return reducers_; }
 
   // --- The program's own symbols, made on first use.
   Value DimOrSetting(const std::string& name);
@@ -95,6 +107,8 @@ class Context {
   std::vector<std::shared_ptr<void>> heap_;
   absl::flat_hash_map<std::string, Val> dims_, constants_;
   absl::flat_hash_map<std::string, bool> used_settings_;
+  std::vector<View> views_;
+  std::vector<Reducer> reducers_;
 };
 
 }  // namespace tilert::frontend

@@ -14,9 +14,20 @@ Value Interpreter::DeclareTensor(const std::string& name, const TensorSpec& spec
   const bool is_output = spec.kind == TensorSpec::Kind::kEmpty;
   const bool infer = !is_output && spec.access == Access::kInvalid;
   const Access access = is_output ? Access::kOut : infer ? Access::kIn : spec.access;
-  const Buf buffer = builder_->Tensor(name, spec.dtype, spec.shape, access, spec.strides);
+  std::vector<Val> shape = spec.shape;
+  const bool is_packed = spec.packing != Packing::kNone;
+  int64_t columns = 0;
+  if (is_packed) {
+    if (shape.empty() || !spec.strides.empty())
+      return Fail(range, "a tensor of 4-bit elements has at least one dimension, and no strides");
+    if (builder_->exprs().AsInt(shape.back().In(builder_).expr(), &columns) && columns % 2 != 0)
+      return Fail(range, absl::StrCat("a tensor of 4-bit elements has an even last dimension, not ", columns));
+    shape.back() =
+        builder_->Wrap(Fold(builder_->exprs(), builder_->Index(FloorDiv(shape.back().In(builder_), builder_->Lit(int64_t{2})))));
+  }
+  const Buf buffer = builder_->Tensor(name, is_packed ? DType::kUInt8 : spec.dtype, shape, access, spec.strides);
   tensor_params_.push_back({buffer.id(), infer || is_output, position, range});
-  return buffer;
+  return is_packed ? MakePacked(*this, buffer, spec.shape, spec.packing) : buffer;
 }
 
 // A parameter of the kernel by its annotation.
@@ -57,6 +68,7 @@ bool Interpreter::TracePrimFunc(const FunctionObject& function) {
     scope->Set(param.name, std::move(value));
   }
   fast_math_ = fast_math_ || function.fast_math;
+  no_warp_specialization_ = no_warp_specialization_ || function.no_warp_specialization;
   Frame frame;
   frame.function = &function;
   frame.traced = true;
@@ -73,6 +85,11 @@ bool Interpreter::TraceResult(const FunctionObject& function, const Value& resul
   if (!diagnostics_->ok()) return false;
   if (const auto* inner = result.Object<const FunctionObject>()) {
     return inner->is_prim_func ? TracePrimFunc(*inner) : CompileFunction(*inner);
+  }
+  if (const auto* several = result.Object<SequenceObject>()) {  // a kernel with something about it: the first function
+    for (const Value& item : several->items) {
+      if (item.Object<const FunctionObject>()) return TraceResult(function, item, range);
+    }
   }
   if (!builder_->program().launches.empty()) return true;
   if (result.is_none()) {
@@ -95,6 +112,7 @@ bool IsTensorAnnotation(const Value& value) {
 
 // The first of the configurations of @autotune, as a dict; none if there is no decorator.
 Value Interpreter::FirstConfig(const FunctionObject& function) {
+  if (const auto* list = function.config_list.Object<SequenceObject>()) return list->items.empty() ? Value() : list->items[0];
   if (function.configs == nullptr) return Value();
   // What asks the host program for its device has no answer here; then the parameters want settings.
   const Diagnostics before = *diagnostics_;
@@ -151,6 +169,7 @@ bool Interpreter::CompileFunction(const FunctionObject& function) {
   scope_ = outer;
   if (!diagnostics_->ok()) return false;
   fast_math_ = fast_math_ || function.fast_math;
+  no_warp_specialization_ = no_warp_specialization_ || function.no_warp_specialization;
   eager_ = function.is_jit;
   Frame frame;
   frame.function = &function;

@@ -160,6 +160,14 @@ std::string Evaluator::NameHint(std::string_view otherwise) const {
   return name_hint_.empty() ? std::string(otherwise) : name_hint_;
 }
 
+Val Evaluator::ThreadNumber() {
+  if (threads_.number == kNoId) {
+    threads_.number = builder().NewVar("tx");
+    thread_uses_.push_back({builder().program().launches.size() - 1, threads_.number});
+  }
+  return builder().VarVal(threads_.number);
+}
+
 bool Evaluator::RequireLaunch(const Args& args) {
   if (in_launch_) return true;
   Fail(args.range(), Cat(args.builtin().path, " must stand inside a launch"), "put it under `with T.Kernel(...) as bx:`");

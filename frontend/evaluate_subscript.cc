@@ -159,7 +159,7 @@ Value Evaluator::Attribute(const Value& object, const std::string& name, SourceR
   if (const auto* space = object.As<Namespace>()) return Member(absl::StrCat(*space->path, ".", name), range);
   if (const auto* host = object.As<Host>(); host && host->what->rfind("tilelang.", 0) == 0)
     return Member(absl::StrCat(*host->what, ".", name), range);
-  if (const auto* host = object.As<Host>()) return Host{Intern(absl::StrCat(*host->what, ".", name))};
+  if (const auto* host = object.As<Host>()) return HostAttribute(*host, name, range);
   if (const auto* builtin = object.Object<const Builtin>()) return Member(Cat(builtin->path, ".", name), range);
   if (HasMethods(object)) return static_cast<const Method*>(New(Method{object, name}));
   if ((name == "astype" && IsNumber(object)) || (name == "bit_length" && object.Is<int64_t>()))
@@ -175,6 +175,7 @@ Value Evaluator::Attribute(const Value& object, const std::string& name, SourceR
   if (buf != nullptr) {
     const Buffer& buffer = buf->buffer();
     if (name == "dtype") return buffer.dtype;
+    if (name == "data") return *buf;
     if (name == "name") return Text(buffer.name);
     if (name == "scope") return static_cast<const Method*>(New(Method{Text(ScopeName(buffer.scope)), "self"}));
     if (name == "shape" || name == "strides") {
@@ -186,10 +187,15 @@ Value Evaluator::Attribute(const Value& object, const std::string& name, SourceR
       return Tuple(std::move(items));
     }
     return Fail(name_range, absl::StrCat("a buffer has no attribute '", name, "' here"),
-                "shape, strides, dtype, name and scope() exist");
+                "shape, strides, dtype, name, data and scope() exist");
   }
   if (const auto* value = object.As<Val>(); value && name == "dtype") return value->dtype();
-  if (const auto* function = object.Object<const FunctionObject>(); function && name == "__name__") return Text(function->name);
+  if (const auto* function = object.Object<const FunctionObject>()) {
+    if (name == "__name__") return Text(function->name);
+    // Of a tuner made of the function; whatever is asked of it, the kernel is the same.
+    if (name == "set_compile_args" || name == "set_profile_args" || name == "run" || name == "compile")
+      return static_cast<const Method*>(New(Method{object, name}));
+  }
   return Fail(name_range, absl::StrCat(Describe(object), " has no attribute '", name, "'"));
 }
 

@@ -4,8 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/builtin.h"
 #include "frontend/context.h"
+#include "frontend/frame.h"
 #include "frontend/name_scope.h"
+#include "frontend/thread_structure.h"
 
 namespace tilert::frontend {
 
@@ -25,33 +28,17 @@ class Evaluator : public Context {
   bool RequireLaunch(const Args& args);
   bool eager() const { return eager_; }
   void SetFastMath() { fast_math_ = true; }
+  // What the open launch says of single threads.
+  struct Threads {
+    std::vector<Val> extents;  // of the block, x first
+    Value reducer;             // of T.comm_reducer, until the next one
+    VarId number = kNoId;      // of a thread in its block, once somebody asks
+  };
+  Threads& threads() { return threads_; }
+  Val ThreadNumber();
+  const std::vector<ThreadUse>& thread_uses() const { return thread_uses_; }
 
  protected:
-  enum class LoopMode : uint8_t { kStatic, kRuntime };
-  // One call of a function.
-  struct Frame {
-    const FunctionObject* function = nullptr;
-    bool traced = false;  // a kernel or macro: `for … in range` is a loop of the program
-    Value result;
-    int blocks = 0;  // run-time blocks open in this call
-    struct Loop {
-      LoopMode mode;
-      int blocks;
-    };
-    std::vector<Loop> loops;
-  };
-  struct CallArgs {
-    std::vector<Value> positional;
-    std::vector<SourceRange> ranges;
-    struct Named {
-      std::string name;
-      Value value;
-      SourceRange range;
-    };
-    std::vector<Named> named;
-    bool poisoned = false;
-  };
-
   // Runs the body of a function in frame_ and scope_.
   virtual void RunFunctionBody(const FunctionObject& function) = 0;
 
@@ -66,9 +53,16 @@ class Evaluator : public Context {
   Value SubscriptBuffer(const Buf& buffer, const Value& index, SourceRange range);
   Value InvokeFunction(const FunctionObject& function, CallArgs args, SourceRange range);
   Value MakeFunction(const ast::FunctionDef& definition);
+  // --- host.cc
+  Value CallHost(const Host& host, SourceRange range);
+  Value HostAttribute(const Host& host, const std::string& name, SourceRange range);
+  Value DeviceCapability(SourceRange range);
+  Value Multiprocessors(SourceRange range);
   // --- module.cc
   const Value* FindGlobal(const std::string& name, SourceRange range);
   Value ImportedValue(const ast::Import& node, const std::string& name);
+  // Is this an import from a source whose statements are part of the module?
+  bool IsSibling(const ast::Import& node) const;
   // `path` as an attribute of a module: T.copy, T.float16, T.GemmWarpPolicy, math.pi.
   Value Member(const std::string& path, SourceRange range);
 
@@ -79,6 +73,9 @@ class Evaluator : public Context {
   bool in_launch_ = false;
   bool eager_ = false;  // in a @tilelang.jit function that is itself the kernel
   bool fast_math_ = false;
+  bool no_warp_specialization_ = false;
+  Threads threads_;
+  std::vector<ThreadUse> thread_uses_;
   bool stopped_ = false;
   int depth_ = 0;
 
@@ -106,12 +103,15 @@ class Evaluator : public Context {
   std::vector<Value> Defaults(const std::vector<ast::Param>& params);
   void Decorate(ast::ExprPtr decorator, FunctionObject* function);
   void IndexModule(const ast::Body& body, const ast::Stmt* owner);
+  Value EvalBindings(const std::string& name, const std::vector<const ast::Stmt*>& bindings, SourceRange range);
+  void ApplyBinding(const std::string& name, const ast::Stmt& stmt, SourceRange range);
   Value EvalGlobal(const std::string& name, const ast::Stmt& stmt, SourceRange range);
   Value UnpackGlobal(const ast::Assign& node, const std::string& name);
   std::string SimilarName(const std::string& name) const;
 
-  absl::flat_hash_map<std::string, const ast::Stmt*> global_stmts_;
+  absl::flat_hash_map<std::string, std::vector<const ast::Stmt*>> global_stmts_;
   absl::flat_hash_map<std::string, Value> globals_;
+  absl::flat_hash_map<std::string, Value> partial_globals_;  // of the globals being evaluated, after the bindings so far
   std::vector<std::string> evaluating_;  // globals, to find cycles
   std::vector<std::string> star_imports_;
 };

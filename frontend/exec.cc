@@ -5,13 +5,22 @@ namespace tilert::frontend {
 
 Interpreter::Interpreter(const ast::Module& module, Diagnostics* diagnostics, ProgramBuilder* builder, const Settings* settings)
     : Evaluator(module, diagnostics, builder, settings) {
-  const std::string& path = diagnostics->source().name();
-  file_ = builder->File(path.substr(path.rfind('/') + 1));
+  file_of_part_.resize(diagnostics->source().parts());
+  FileAt(static_cast<uint32_t>(diagnostics->source().text().size()));  // the source itself comes first
+}
+
+uint32_t Interpreter::FileAt(uint32_t offset) {
+  std::optional<uint32_t>& file = file_of_part_[diagnostics_->source().PartOf(offset)];
+  if (!file) {
+    const std::string& path = diagnostics_->source().NameAt(offset);
+    file = builder_->File(path.substr(path.rfind('/') + 1));
+  }
+  return *file;
 }
 
 void Interpreter::SetLocation(SourceRange range) {
   const Position position = diagnostics_->source().PositionOf(range.begin);
-  builder_->SetLoc({file_, static_cast<uint32_t>(position.line), static_cast<uint32_t>(position.column)});
+  builder_->SetLoc({FileAt(range.begin), static_cast<uint32_t>(position.line), static_cast<uint32_t>(position.column)});
 }
 
 Interpreter::Flow Interpreter::ExecBody(const ast::Body& body) {
@@ -179,7 +188,9 @@ Interpreter::Flow Interpreter::ExecImport(const ast::Import& node) {
     if (imported.path == "*") continue;
     std::string name = imported.alias.empty() ? imported.path : imported.alias;
     if (!node.is_from && imported.alias.empty()) name = name.substr(0, name.find('.'));
-    scope_->Set(name, ImportedValue(node, name));
+    const bool is_sibling = IsSibling(node);
+    const Value* shared = is_sibling ? FindGlobal(imported.path, {}) : nullptr;
+    scope_->Set(name, shared ? *shared : ImportedValue(node, name));
   }
   return Flow::kNormal;
 }

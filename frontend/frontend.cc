@@ -5,7 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/access.h"
 #include "frontend/interpreter.h"
+#include "frontend/legalize.h"
 #include "frontend/parser.h"
+#include "frontend/siblings.h"
 
 namespace tilert::frontend {
 namespace {
@@ -96,19 +98,25 @@ absl::StatusOr<std::vector<Entry>> ListEntries(const std::string& text, const st
 }
 
 absl::StatusOr<Program> Compile(const std::string& text, const std::string& file_name, const std::string& entry,
-                                const Settings& settings, std::string* warnings) {
+                                const Settings& settings, std::string* warnings, const ModuleReader& read_module) {
   if (absl::Status status = CheckSize(text, file_name); !status.ok()) return status;
-  const SourceFile source(file_name, text);
+  const SourceFile source(WithSiblings(text, file_name, read_module));
   Diagnostics diagnostics(&source);
   const std::unique_ptr<ast::Module> module = ParseModule(&diagnostics);
   if (!diagnostics.ok()) return diagnostics.ToStatus();
+  KeepImported(source, module.get());
   ProgramBuilder builder(entry);
   Interpreter interpreter(*module, &diagnostics, &builder, &settings);
   if (!interpreter.CompileEntry(entry) || !diagnostics.ok()) return diagnostics.ToStatus();
   if (interpreter.fast_math()) builder.SetFastMath(true);
   absl::StatusOr<Program> program = builder.Build();
   if (!program.ok()) return program;
-  FinishParams(interpreter.tensor_params(), &*program, &diagnostics);
+  const absl::StatusOr<std::vector<BufferId>> numbers = Legalize(interpreter.views(), interpreter.reducers(), &*program);
+  if (!numbers.ok()) return numbers.status();
+  if (absl::Status status = StructureThreads(interpreter.thread_uses(), &*program); !status.ok()) return status;
+  std::vector<Interpreter::TensorParam> tensors = interpreter.tensor_params();
+  for (Interpreter::TensorParam& tensor : tensors) tensor.buffer = (*numbers)[tensor.buffer];
+  FinishParams(tensors, &*program, &diagnostics);
   if (warnings != nullptr) *warnings = diagnostics.Render();
   return program;
 }

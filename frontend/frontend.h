@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,13 +29,18 @@ struct Entry {
 // InvalidArgument with every syntax error, each as `file:line:column: error: …`, the line and a caret.
 absl::StatusOr<std::vector<Entry>> ListEntries(const std::string& text, const std::string& file_name);
 
+// The text of the module that a source imports by this name, if it is to be read; nothing for what belongs to the host program.
+using ModuleReader = std::function<std::optional<std::string>(const std::string& module)>;
+
 // Evaluates the function `entry` of the source with `settings` and returns the program that it is or returns, named `entry`.
 // Parameters without a setting take their default or, under @autotune, the first configuration; a T.const or T.dynamic without a
 // setting is an extent that is known at launch.
 //
+// `read_module`, if given, is asked for modules that the source imports names from.
+//
 // The program is not verified. `warnings`, if given, gets rendered warnings. InvalidArgument: the source is wrong, or uses what
 // is not supported; the message holds every error found, rendered as above. Thread-safe; deterministic.
 absl::StatusOr<Program> Compile(const std::string& text, const std::string& file_name, const std::string& entry,
-                                const Settings& settings, std::string* warnings = nullptr);
+                                const Settings& settings, std::string* warnings = nullptr, const ModuleReader& read_module = nullptr);
 
 }  // namespace tilert::frontend

@@ -64,6 +64,7 @@ class Interpreter : public Evaluator {
   Flow ExecWith(const ast::With& node, size_t item, SourceRange range);
   bool OpenContext(const ContextObject& context, ast::ExprPtr target, SourceRange range);
   std::vector<Value> OpenLoop(const LoopObject& loop, const std::vector<std::string>& names, int* opened);
+  std::vector<Value> OpenDomain(const LoopObject& loop);
   // Runs the body of a block of the program.
   Flow RunBlock(const ast::Body& body, bool is_loop);
   void MarkCarried(const ast::Body& body);
@@ -80,7 +81,10 @@ class Interpreter : public Evaluator {
   bool CompileFunction(const FunctionObject& function);
   bool TraceResult(const FunctionObject& function, const Value& result, SourceRange range = {});
 
-  uint32_t file_ = 0;
+  // The file of a place in the source, in the program's table.
+  uint32_t FileAt(uint32_t offset);
+
+  std::vector<std::optional<uint32_t>> file_of_part_;
   std::vector<TensorParam> tensor_params_;
   absl::flat_hash_map<std::string, size_t> tensor_positions_;  // parameters of the eager function that wait for a description
 };

@@ -1,6 +1,7 @@
 // Buffers of a block, and what is asked of their layout.
 #include "frontend/builtin_tables.h"
 #include "frontend/evaluator.h"
+#include "frontend/legalize.h"
 #include "ir/status_util.h"
 
 namespace tilert::frontend {
@@ -11,12 +12,27 @@ Value Allocate(Evaluator& e, const Args& args, Scope scope, std::string_view nam
   const auto shape = e.Extents(args["shape"], args.RangeOf("shape"), Cat("the shape in ", args.builtin().path));
   const auto type = e.Type(args["dtype"], args.RangeOf("dtype"), Cat("the dtype in ", args.builtin().path));
   if (!shape || !type) return Poison{};
-  return e.builder().Alloc(e.NameHint(name), *type, scope, *shape);
+  const Buf buffer = e.builder().Alloc(e.NameHint(name), *type, scope, *shape);
+  const Packing packing = PackingOf(args["dtype"]);
+  return packing == Packing::kNone ? buffer : MakeRounded(e, buffer, packing);
 }
 
 Value Shared(Evaluator& e, const Args& args) { return Allocate(e, args, Scope::kShared, "shared"); }
 Value Fragment(Evaluator& e, const Args& args) { return Allocate(e, args, Scope::kFragment, "fragment"); }
 Value Local(Evaluator& e, const Args& args) { return Allocate(e, args, Scope::kLocal, "local"); }
+
+// A fragment that parallel loops accumulate into; its parts are added up after each loop, so that T.finalize_reducer has nothing
+// to do.
+Value ReducerFragment(Evaluator& e, const Args& args) {
+  const auto op = args.Has("op") ? e.String(args["op"], args.RangeOf("op"), "op") : std::string("sum");
+  if (!op) return Poison{};
+  if (*op != "sum" && *op != "max" && *op != "min")
+    return e.Fail(args.RangeOf("op"), Cat("there is no reducer '", *op, "'"), "sum, max and min exist");
+  const Value made = Allocate(e, args, Scope::kFragment, "reducer");
+  if (const auto* buffer = made.As<Buf>())
+    e.AddReducer({buffer->id(), *op == "sum" ? ReduceOp::kSum : *op == "max" ? ReduceOp::kMax : ReduceOp::kMin});
+  return made;
+}
 
 // T.alloc_var(dtype), (dtype, init), (dtype, "local.var"), (dtype, init, "local.var"), init= by name.
 Value Var(Evaluator& e, const Args& args) {
@@ -68,7 +84,30 @@ Value SwizzledLayout(Evaluator& e, const Args&) { return Symbol{e.Intern(std::st
 Value RowMajorLayout(Evaluator& e, const Args&) { return Symbol{e.Intern(std::string(kRowMajor))}; }
 
 // T.Layout(shape, function) and T.Fragment(...): described, but only passed on to T.annotate_layout.
-Value OwnLayout(Evaluator& e, const Args&) { return Symbol{e.Intern("layout.own")}; }
+Value OwnLayout(Evaluator& e, const Args& args) {
+  const Value* function = args.rest().size() > 1 ? &args.rest()[1] : nullptr;
+  for (const auto& [name, value] : args.keywords()) {
+    if (name == "forward_fn") function = &value;
+  }
+  if (function == nullptr || args.builtin().path != "T.Layout") return Symbol{e.Intern("layout.own")};
+  return static_cast<const LayoutObject*>(e.New(LayoutObject{*function}));
+}
+
+// The elements of a tensor lie where a function says: part of what the program means.
+Value OrderTensor(Evaluator& e, const Args& args, const Buf& buffer, const LayoutObject* layout) {
+  if (layout == nullptr) {
+    return e.Fail(args.range(), Cat("this layout of the tensor '", buffer.buffer().name, "' is not supported"),
+                  "write T.Layout(shape, lambda i, j: [...]), or compute the subscripts");
+  }
+  std::vector<Value> subscripts;
+  for (size_t i = 0; i < buffer.buffer().shape.size(); ++i)
+    subscripts.push_back(e.builder().Wrap(ViewSubscript(e.builder().exprs(), i)));
+  const Value position = e.CallValue(layout->function, std::move(subscripts), args.range());
+  if (position.poisoned()) return Poison{};
+  const auto order = e.Extents(position, args.range(), "what the function of a layout returns");
+  if (!order || !AddElementOrder(e, buffer, *order, args.range())) return Poison{};
+  return NoneValue{};
+}
 
 Value AnnotateLayout(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
@@ -83,8 +122,8 @@ Value AnnotateLayout(Evaluator& e, const Args& args) {
       // How a tensor lies in memory is part of its meaning; on the chip it is a question of speed alone, which the lowering
       // answers.
       if (buffer->buffer().scope == Scope::kGlobal) {
-        return e.Fail(args.range(), Cat("a layout of one's own for the tensor '", buffer->buffer().name, "' is not supported"),
-                      "compute the subscripts");
+        if (OrderTensor(e, args, *buffer, layout.Object<const LayoutObject>()).poisoned()) return Poison{};
+        continue;
       }
       e.diagnostics().Warning(args.range(), Cat("the layout of '", buffer->buffer().name, "' is left to the lowering"));
       continue;
@@ -93,6 +132,30 @@ Value AnnotateLayout(Evaluator& e, const Args& args) {
     e.builder().Add(Annotate{kind, buffer->id(), {}, ""});
   }
   return NoneValue{};
+}
+
+// --- Views
+// ------------------------------------------------------------------------------------------------------------------------
+
+// T.reshape(A, shape), T.view(A, shape, dtype).
+Value Reshape(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  const auto* buffer = args["src"].As<Buf>();
+  if (buffer == nullptr)
+    return e.Fail(args.RangeOf("src"), Cat(args.builtin().path, " takes a whole buffer, not ", Describe(args["src"])),
+                  "index the part");
+  const auto type = args.Has("dtype") ? e.Type(args["dtype"], args.RangeOf("dtype"), "the dtype of a view")
+                                      : std::optional(buffer->buffer().dtype);
+  if (!type) return Poison{};
+  if (*type != buffer->buffer().dtype) {
+    return e.Fail(args.RangeOf("dtype"),
+                  Cat("a view of '", buffer->buffer().name, "' has its dtype, ", DTypeName(buffer->buffer().dtype)),
+                  "reinterpret the elements: T.reinterpret(A[i], dtype)");
+  }
+  if (!args.Has("shape")) return *buffer;
+  const auto shape = e.Extents(args["shape"], args.RangeOf("shape"), "the shape of a view");
+  if (!shape) return Poison{};
+  return MakeReshaped(e, *buffer, *shape, e.NameHint(buffer->buffer().name), args.range());
 }
 
 Value AnnotateSafeValue(Evaluator& e, const Args& args) {
@@ -138,6 +201,8 @@ absl::Span<const Builtin> AllocIntrinsics() {
   static constexpr Builtin kBuiltins[] = {
       {"T.alloc_shared", "shape dtype scope?", Shared},
       {"T.alloc_fragment", "shape dtype scope?", Fragment},
+      {"T.alloc_reducer", "shape dtype op? replication?", ReducerFragment},
+      {"T.finalize_reducer", "reducer", Hint},
       {"T.alloc_local", "shape dtype scope?", Local},
       {"T.alloc_var", "dtype * init? scope?", Var},
       {"T.alloc_barrier", "arrive_count | shape?", Barrier},
@@ -149,6 +214,8 @@ absl::Span<const Builtin> AllocIntrinsics() {
       {"T.make_linear_layout", "buffer", RowMajorLayout},
       {"T.Layout", "* **", OwnLayout},
       {"T.Fragment", "* **", OwnLayout},
+      {"T.reshape", "src shape", Reshape},
+      {"T.view", "src shape? dtype?", Reshape},
       {"T.annotate_layout", "layouts allow_reannotation? allow_buffer_region?", AnnotateLayout},
       {"T.annotate_safe_value", "values", AnnotateSafeValue},
       {"T.use_swizzle", "panel_size order? enable?", UseSwizzle},

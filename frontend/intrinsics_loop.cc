@@ -1,6 +1,7 @@
 // Loops of the program.
 #include "frontend/builtin_tables.h"
 #include "frontend/evaluator.h"
+#include "ir/limits.h"
 #include "ir/status_util.h"
 
 namespace tilert::frontend {
@@ -29,23 +30,35 @@ bool ReadBounds(Evaluator& e, const Args& args, LoopObject* loop) {
          CheckBound(e, loop->step, args.RangeOf("step"), "the step of a loop");
 }
 
+// T.Persistent([rows, columns], wave_size, index): the points index, index + wave_size, … of a box, counted row by row.
+Value PersistentDomain(Evaluator& e, const Args& args) {
+  LoopObject loop;
+  loop.kind = LoopObject::Kind::kDomain;
+  const auto extents = e.Extents(args["start"], args.RangeOf("start"), "the domain of T.Persistent");
+  if (!extents) return Poison{};
+  if (extents->empty() || !args.Has("stop") || !args.Has("step"))
+    return e.Fail(args.range(), "T.Persistent takes a domain, a number of blocks, and the index of this one");
+  if (!CheckBound(e, args["stop"], args.RangeOf("stop"), "the number of blocks") || !CheckBound(e, args["step"], args.RangeOf("step"), "the index"))
+    return Poison{};
+  loop.extents = *extents;
+  loop.step = args["stop"];
+  loop.begin = args["step"];
+  return Loop(e, std::move(loop));
+}
+
 template <ForKind kind>
 Value Counted(Evaluator& e, const Args& args) {
   LoopObject loop;
   loop.for_kind = kind;
-  if (args["start"].Object<SequenceObject>()) {
-    return e.Fail(args.range(), Cat(args.builtin().path, " over several extents is not supported yet"),
-                  "use T.Kernel over all tiles");
-  }
+  if (kind == ForKind::kPersistent && args["start"].Object<SequenceObject>()) return PersistentDomain(e, args);
   return ReadBounds(e, args, &loop) ? Loop(e, std::move(loop)) : Value(Poison{});
 }
 
-// A number of 0 to 16 or an expression of constants, which the verifier bounds.
-bool ReadStages(Evaluator& e, const Args& args, LoopObject* loop) {
-  if (!args.Has("num_stages")) return true;
-  const SourceRange range = args.RangeOf("num_stages");
-  loop->num_stages = args["num_stages"];
-  const Val number = e.Number(loop->num_stages, range, "num_stages");
+// A number from `least` to `most`, or an expression of constants, which the verifier bounds.
+bool ReadConstant(Evaluator& e, const Args& args, const char* name, int64_t least, int64_t most, Value* value) {
+  const SourceRange range = args.RangeOf(name);
+  *value = args[name];
+  const Val number = e.Number(*value, range, name);
   if (!number) return false;
   bool is_fixed = !number.is_weak_float() && !IsFloat(number.dtype());
   if (!number.is_weak()) {
@@ -53,15 +66,18 @@ bool ReadStages(Evaluator& e, const Args& args, LoopObject* loop) {
       is_fixed = is_fixed && (ExprArity(node.op) > 0 || node.op == ExprOp::kIntImm || node.op == ExprOp::kConstant);
     });
   }
-  const auto* stages = loop->num_stages.As<int64_t>();
-  if (stages && (*stages < 0 || *stages > 16)) return e.Fail(range, Cat("num_stages must be 0 to 16, not ", *stages)), false;
-  return is_fixed || e.Int(loop->num_stages, range, "num_stages");
+  const auto* known = value->As<int64_t>();
+  if (known && (*known < least || *known > most))
+    return e.Fail(range, Cat(name, " must be ", least, " to ", most, ", not ", *known)), false;
+  return is_fixed || e.Int(*value, range, name);
 }
 
 Value Pipelined(Evaluator& e, const Args& args) {
   LoopObject loop;
   loop.for_kind = ForKind::kPipelined;
-  if (!ReadBounds(e, args, &loop) || !ReadStages(e, args, &loop)) return Poison{};
+  if (!ReadBounds(e, args, &loop)) return Poison{};
+  if (args.Has("num_stages") && !ReadConstant(e, args, "num_stages", 0, 16, &loop.num_stages)) return Poison{};
+  if (args.Has("split") && !ReadConstant(e, args, "split", 1, kMaxClusterBlocks, &loop.split.emplace())) return Poison{};
   for (const char* name : {"order", "stage"}) {
     if (!args.Has(name)) continue;
     const auto list = e.Ints(args[name], args.RangeOf(name), name);
@@ -103,10 +119,10 @@ absl::Span<const Builtin> LoopIntrinsics() {
       {"T.vectorized", kCounted, Counted<ForKind::kVectorized>},
       {"T.Vectorized", kCounted, Counted<ForKind::kVectorized>},
       {"T.Persistent", "start stop? step? group_size?", Counted<ForKind::kPersistent>},
-      {"T.Pipelined", "start stop? num_stages? order? stage? sync? group? annotations? | step?", Pipelined},
+      {"T.Pipelined", "start stop? num_stages? order? stage? sync? group? annotations? | step? split?", Pipelined},
       {"T.Parallel", "* coalesced_width? loop_layout? prefer_async? annotations?", Extents<LoopObject::Kind::kParallel>},
       {"T.parallel", "* coalesced_width? loop_layout? prefer_async? annotations?", Extents<LoopObject::Kind::kParallel>},
-      {"T.pipelined", "start stop? num_stages? order? stage? sync? group? annotations? | step?", Pipelined},
+      {"T.pipelined", "start stop? num_stages? order? stage? sync? group? annotations? | step? split?", Pipelined},
       {"T.grid", "*", Extents<LoopObject::Kind::kGrid>},
   };
   return kBuiltins;

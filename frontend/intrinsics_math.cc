@@ -78,6 +78,8 @@ bool NamesType(const Value& value) {
 Value Cast(Evaluator& e, const Args& args) {
   const bool type_first = NamesType(args["value"]);
   const std::string_view value = type_first ? "dtype" : "value", dtype = type_first ? "value" : "dtype";
+  // A handle stands for a pointer that nothing here reads.
+  if (const auto* text = args[dtype].Object<const StringObject>(); text != nullptr && text->text == "handle") return NoneValue{};
   const auto type = e.Type(args[dtype], args.RangeOf(dtype), Cat("the dtype of ", args.builtin().path));
   const Val number = e.Number(args[value], args.RangeOf(value), Cat("the argument of ", args.builtin().path));
   if (!type || !number) return Poison{};

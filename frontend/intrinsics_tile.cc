@@ -165,6 +165,72 @@ Value CumSum(Evaluator& e, const Args& args) {
   return NoneValue{};
 }
 
+// Running maxima along `dim`: one point of a loop walks each line.
+Value CumMax(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  const auto src = e.Region(args["src"], args.RangeOf("src"), "the source of T.cummax");
+  const auto dst = args.Has("dst") ? e.Region(args["dst"], args.RangeOf("dst"), "the target of T.cummax") : src;
+  const auto reverse = e.Bool(args["reverse"], args.RangeOf("reverse"), "reverse");
+  if (!src || !dst || !reverse) return Poison{};
+  const auto axis = ReadAxis(e, args, *src, 0);
+  if (!axis) return Poison{};
+  if (dst->extent.size() != src->extent.size()) return e.Fail(args.range(), "T.cummax takes buffers of one rank");
+  ProgramBuilder& builder = e.builder();
+  const auto extent = [&](size_t d) { return src->extent[d] ? src->extent[d].In(&builder) : builder.Lit(int64_t{1}); };
+  std::vector<std::string> names;
+  std::vector<Val> extents;
+  for (size_t d = 0; d < src->extent.size(); ++d) {
+    names.push_back(Cat("i", d));
+    extents.push_back(d == *axis ? builder.Lit(int64_t{1}) : extent(d));
+  }
+  const std::vector<Val> line = builder.OpenParallel(names, extents);
+  const DType type = src->buffer.buffer().dtype;
+  const Buf top = builder.Alloc("top", type, Scope::kVar, {});
+  const Val t = builder.OpenFor(ForKind::kSerial, "t", builder.Lit(int64_t{0}), extent(*axis));
+  std::vector<Val> from, to;
+  for (size_t d = 0; d < line.size(); ++d) {
+    const Val at = d != *axis ? line[d] : *reverse ? extent(d) - 1 - t : t;
+    from.push_back(Shifted(e, src->start[d], at));
+    to.push_back(Shifted(e, dst->start[d], at));
+  }
+  const Val value = builder.Load(src->buffer, from);
+  builder.Store(top, {},
+                builder.Select(t == builder.Lit(int64_t{0}), value, builder.Apply(ExprOp::kMax, {builder.Load(top, {}), value})));
+  builder.Store(dst->buffer, to, builder.Load(top, {}));
+  builder.Close();
+  builder.Close();
+  return NoneValue{};
+}
+
+// T.any_of(A[...]), T.all_of(A[...]): is any element, or every one, other than zero?
+Value AnyOf(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  const auto region = e.Region(args["buffer"], args.RangeOf("buffer"), Cat("the argument of ", args.builtin().path));
+  if (!region) return Poison{};
+  const bool any = args.builtin().path == "T.any_of";
+  ProgramBuilder& builder = e.builder();
+  std::vector<std::string> names;
+  std::vector<Val> extents;
+  for (const Val& extent : region->extent) {
+    names.push_back(Cat("i", names.size()));
+    extents.push_back(extent ? extent : builder.Lit(int64_t{1}));
+  }
+  Buf flags = builder.Alloc("flags", DType::kInt32, Scope::kFragment, extents);
+  const std::vector<Val> vars = builder.OpenParallel(names, extents);
+  std::vector<Val> at;
+  for (size_t d = 0; d < vars.size(); ++d) at.push_back(Shifted(e, region->start[d], vars[d]));
+  builder.Store(flags, vars, builder.Cast(builder.Cast(builder.Load(region->buffer, at), DType::kBool), DType::kInt32));
+  builder.Close();
+  for (size_t d = extents.size(); d-- > 0;) {  // the last reduction keeps its dimension, of one element
+    extents.pop_back();
+    if (d == 0) extents.push_back(builder.Lit(int64_t{1}));
+    const Buf less = builder.Alloc("flags", DType::kInt32, Scope::kFragment, extents);
+    builder.Reduce(any ? ReduceOp::kMax : ReduceOp::kMin, flags, less, static_cast<uint32_t>(d));
+    flags = less;
+  }
+  return e.Wrap(builder.Load(flags, {builder.Lit(int64_t{0})}) != builder.Lit(int64_t{0}));
+}
+
 // dst[j, i] = src[i, j] on the last two dimensions.
 Value Transpose(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
@@ -211,6 +277,9 @@ absl::Span<const Builtin> TileIntrinsics() {
       {"T.reduce_bitxor", kReduce, Reduce},
       {"T.reduce", "buffer out reduce_type dim? clear? batch? nan_propagate? annotations?", ReduceNamed},
       {"T.cumsum", "src dst? dim? reverse? annotations?", CumSum},
+      {"T.cummax", "src dst? dim? reverse? annotations?", CumMax},
+      {"T.any_of", "buffer", AnyOf},
+      {"T.all_of", "buffer", AnyOf},
       {"T.transpose", "src dst annotations?", Transpose},
   };
   return kBuiltins;

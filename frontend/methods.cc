@@ -127,6 +127,7 @@ Result OnDict(Context& context, DictObject* dict, const std::string& name, const
 
 Value Evaluator::InvokeMethod(const Method& method, const CallArgs& args, SourceRange range) {
   const Value& self = method.self;
+  if (self.Object<const FunctionObject>()) return self;
   if (method.name == "astype") {
     if (args.positional.size() != 1) return Fail(range, "astype takes a dtype");
     const std::optional<DType> type = Type(args.positional[0], args.ranges[0], "the argument of astype");

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/evaluator.h"
 #include "frontend/suggest.h"
+#include "frontend/views.h"
 #include "ir/status_util.h"
 
 namespace tilert::frontend {
@@ -41,6 +42,8 @@ const ast::Stmt* FindBinding(const ast::Body& body, const std::string& name) {
       for (const ast::ExprPtr target : assign->targets) ForEachTargetName(target, note);
     } else if (const auto* annotated = stmt->As<ast::AnnAssign>()) {
       ForEachTargetName(annotated->target, note);
+    } else if (const auto* augmented = stmt->As<ast::AugAssign>()) {
+      ForEachTargetName(augmented->target, note);
     } else if (const auto* function = stmt->As<ast::FunctionDef>()) {
       note(function->name);
     } else if (const auto* definition = stmt->As<ast::ClassDef>()) {
@@ -74,10 +77,14 @@ std::string LastPart(const std::string& path) { return path.substr(path.rfind('.
 
 }  // namespace
 
-// Notes which statement binds each name; the last one counts. `owner` is the compound statement that holds the body.
+// Notes which statements bind each name, in order. `owner` is the compound statement that holds the body.
 void Evaluator::IndexModule(const ast::Body& body, const ast::Stmt* owner) {
   for (const ast::Stmt* stmt : body) {
-    const auto note = [&](const std::string& name) { global_stmts_[name] = owner ? owner : stmt; };
+    const auto note = [&](const std::string& name) {
+      std::vector<const ast::Stmt*>& bindings = global_stmts_[name];
+      const ast::Stmt* binding = owner ? owner : stmt;
+      if (bindings.empty() || bindings.back() != binding) bindings.push_back(binding);
+    };
     if (const auto* assign = stmt->As<ast::Assign>()) {
       for (const ast::ExprPtr target : assign->targets) ForEachTargetName(target, note);
     } else if (const auto* annotated = stmt->As<ast::AnnAssign>()) {
@@ -119,6 +126,7 @@ const Value* Evaluator::FindGlobal(const std::string& name, SourceRange range) {
     return nullptr;
   }
   if (std::find(evaluating_.begin(), evaluating_.end(), name) != evaluating_.end()) {
+    if (const auto sofar = partial_globals_.find(name); sofar != partial_globals_.end()) return New(Value(sofar->second));
     return New(Fail(range, absl::StrCat("'", name, "' is defined in terms of itself")));
   }
   evaluating_.push_back(name);
@@ -126,7 +134,7 @@ const Value* Evaluator::FindGlobal(const std::string& name, SourceRange range) {
   Frame* const frame = std::exchange(frame_, nullptr);
   const std::string hint = std::exchange(name_hint_, "");
   const bool in_launch = std::exchange(in_launch_, false);
-  Value value = EvalGlobal(name, *it->second, range);
+  Value value = EvalBindings(name, it->second, range);
   scope_ = scope;
   frame_ = frame;
   name_hint_ = hint;
@@ -134,6 +142,57 @@ const Value* Evaluator::FindGlobal(const std::string& name, SourceRange range) {
   evaluating_.pop_back();
   // A node-based copy on the heap: pointers into the map would move.
   return New(globals_[name] = std::move(value));
+}
+
+// The bindings of a name one after the other, from the last that does not depend on those before it.
+Value Evaluator::EvalBindings(const std::string& name, const std::vector<const ast::Stmt*>& bindings, SourceRange range) {
+  size_t last = bindings.size() - 1;
+  for (;; --last) {  // an import from a sibling is another name for what is there
+    const auto* import = bindings[last]->As<ast::Import>();
+    if (import == nullptr || !IsSibling(*import)) break;
+    for (const ast::ImportName& imported : import->names) {
+      if (BoundName(*import, imported) != name || imported.path == name) continue;
+      const Value* value = FindGlobal(imported.path, range);
+      return value ? *value : Value(Host{Intern(imported.path)});
+    }
+    if (last == 0) return Host{Intern(name)};
+  }
+  size_t first = last;
+  while (first > 0 && (bindings[first]->As<ast::AugAssign>() || bindings[first]->As<ast::If>())) --first;
+  partial_globals_.erase(name);
+  for (size_t i = first; i <= last; ++i) ApplyBinding(name, *bindings[i], range);
+  const auto value = partial_globals_.find(name);
+  if (value == partial_globals_.end())
+    return Fail(range, absl::StrCat("'", name, "' is defined only in the branch that is not taken"));
+  Value result = value->second;
+  partial_globals_.erase(name);
+  return result;
+}
+
+// What the statement makes of the value that the name has so far, in partial_globals_.
+void Evaluator::ApplyBinding(const std::string& name, const ast::Stmt& stmt, SourceRange range) {
+  if (const auto* augmented = stmt.As<ast::AugAssign>()) {
+    const auto sofar = partial_globals_.find(name);
+    const Value old = sofar == partial_globals_.end() ? Value(Poison{}) : sofar->second;
+    const Value value = BinaryOperator(augmented->op, old, Eval(augmented->value), stmt.range);
+    partial_globals_[name] = FindSetting(name) != nullptr ? old : value;
+    return;
+  }
+  const auto* choice = stmt.As<ast::If>();
+  if (choice == nullptr) {
+    Value value = EvalGlobal(name, stmt, range);
+    partial_globals_[name] = std::move(value);
+    return;
+  }
+  const Value condition = Eval(choice->condition);
+  if (condition.Is<Host>() || condition.poisoned()) {
+    partial_globals_[name] = Host{Intern(name)};
+    return;
+  }
+  const bool truth = Truth(condition, choice->condition->range).value_or(false);
+  for (const ast::Stmt* inner : truth ? choice->then : choice->otherwise) {
+    if (FindBinding({inner}, name)) ApplyBinding(name, *inner, range);
+  }
 }
 
 Value Evaluator::EvalGlobal(const std::string& name, const ast::Stmt& stmt, SourceRange range) {
@@ -144,16 +203,8 @@ Value Evaluator::EvalGlobal(const std::string& name, const ast::Stmt& stmt, Sour
     return setting ? SettingValue(name, *setting) : UnpackGlobal(*assign, name);
   }
   if (const auto* annotated = stmt.As<ast::AnnAssign>(); annotated && annotated->value) return Eval(annotated->value);
-  const ast::Stmt* inner = nullptr;
-  if (const auto* choice = stmt.As<ast::If>()) {
-    const Value condition = Eval(choice->condition);
-    if (condition.Is<Host>() || condition.poisoned()) return Host{Intern(name)};
-    const std::optional<bool> truth = Truth(condition, choice->condition->range);
-    inner = FindBinding(truth.value_or(false) ? choice->then : choice->otherwise, name);
-    if (inner == nullptr) return Fail(range, absl::StrCat("'", name, "' is defined only in the branch that is not taken"));
-  } else if (const auto* attempt = stmt.As<ast::Try>()) {
-    inner = FindBinding(attempt->body, name);
-  }
+  const auto* attempt = stmt.As<ast::Try>();
+  const ast::Stmt* inner = attempt ? FindBinding(attempt->body, name) : nullptr;
   return inner ? EvalGlobal(name, *inner, range) : Value(Host{Intern(name)});
 }
 
@@ -175,12 +226,20 @@ Value Evaluator::UnpackGlobal(const ast::Assign& node, const std::string& name) 
   return found ? *found : Value(Poison{});
 }
 
+bool Evaluator::IsSibling(const ast::Import& node) const {
+  const std::string from = node.from.substr(std::min(node.from.find_first_not_of('.'), node.from.size()));
+  return node.is_from && std::find(module_.siblings.begin(), module_.siblings.end(), from) != module_.siblings.end();
+}
+
 Value Evaluator::ImportedValue(const ast::Import& node, const std::string& name) {
   for (const ast::ImportName& imported : node.names) {
     if (BoundName(node, imported) != name) continue;
     std::string path = node.is_from ? absl::StrCat(node.from, ".", imported.path) : imported.path;
     if (!node.is_from && imported.alias.empty()) path = path.substr(0, path.find('.'));
     if (path == "tilelang" || IsKnownModule(path)) return Namespace{Intern(path)};
+    // The compiler under TileLang, whose expressions have the names that they have in T.
+    if (path == "tvm.tir" || path == "tvm.tirx") return Namespace{Intern("tirx")};
+    if (path == "tvm.DataType") return FindBuiltin("T.dtype");
     if (path == "tilelang.layout.Layout" || path == "tilelang.layout.Fragment") return FindBuiltin("T." + LastPart(path));
     if (path == "tilelang.language") return Namespace{Intern("T")};
     if (StartsWith(path, "tilelang.language.")) return Member("T." + LastPart(path), {});
@@ -192,6 +251,10 @@ Value Evaluator::ImportedValue(const ast::Import& node, const std::string& name)
 
 Value Evaluator::Member(const std::string& path, SourceRange range) {
   if (path == "tilelang.language") return Namespace{Intern("T")};
+  if (StartsWith(path, "tirx.") && FindBuiltin(path) == nullptr) {
+    const std::string name = "T." + LastPart(path);
+    return FindBuiltin(name) ? Value(FindBuiltin(name)) : Value(Host{Intern("tvm." + path)});
+  }
   if (const Builtin* builtin = FindBuiltin(path)) return builtin;
   if (const std::optional<double> constant = MathConstant(path)) return *constant;
   const std::string last = LastPart(path);
@@ -207,6 +270,8 @@ Value Evaluator::Member(const std::string& path, SourceRange range) {
   }
   if (StartsWith(path, "T.") && path.find('.', 2) == std::string::npos) {
     if (const DType type = ParseDType(last); type != DType::kInvalid) return type;
+    if (last == "tfloat32") return DType::kFloat32;
+    if (PackingNamed(path) != Packing::kNone) return Symbol{Intern(path)};
     if (const auto reason = KnownButUnsupported(path))
       return Fail(range, absl::StrCat(path, " is not supported yet"), std::string(*reason));
   }

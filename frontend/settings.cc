@@ -25,6 +25,29 @@ absl::StatusOr<Setting> ParseList(const std::string& text) {
   return Setting(std::move(list));
 }
 
+// (a, b, c): items between commas that stand in no inner parentheses; a comma may follow the last.
+absl::StatusOr<Setting> ParseTuple(const std::string& text) {
+  TupleSetting tuple;
+  std::string item;
+  int depth = 0;
+  for (size_t i = 1; i < text.size(); ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    const bool ends = depth < 0;
+    if (ends && i + 1 != text.size()) break;
+    if (!ends && (depth > 0 || text[i] != ',')) {
+      item += text[i];
+      continue;
+    }
+    if (!ends || !absl::StripAsciiWhitespace(item).empty()) {
+      if (absl::StatusOr<Setting> value = ParseSetting(item); !value.ok()) return value.status();
+      tuple.items.emplace_back(absl::StripAsciiWhitespace(item));
+    }
+    item.clear();
+    if (ends) return Setting(std::move(tuple));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no tuple; write (64, 128)"));
+}
+
 bool LooksNumeric(const std::string& text) {
   return text.find_first_not_of("+-.0123456789eE") == std::string::npos && text.find_first_of("0123456789") != std::string::npos;
 }
@@ -35,6 +58,7 @@ absl::StatusOr<Setting> ParseSetting(const std::string& raw) {
   const std::string text(absl::StripAsciiWhitespace(raw));
   if (text.empty()) return absl::InvalidArgumentError("the value is empty; write name=128, name=dyn or name=[64,128]");
   if (text[0] == '[') return ParseList(text);
+  if (text[0] == '(') return ParseTuple(text);
   if (text == "dyn") return Setting(DynamicDim{});
   if (text == "true" || text == "True") return Setting(true);
   if (text == "false" || text == "False") return Setting(false);
@@ -69,6 +93,7 @@ std::string SettingText(const Setting& setting) {
                         [](const std::string& value) { return value; },
                         [](DynamicDim) -> std::string { return "dyn"; },
                         [](const Candidates& list) { return absl::StrCat("[", absl::StrJoin(list.values, ","), "]"); },
+                        [](const TupleSetting& tuple) { return absl::StrCat("(", absl::StrJoin(tuple.items, ", "), ")"); },
                     },
                     setting);
 }

@@ -17,13 +17,17 @@ struct Candidates {  // name=[64,128]: fixed at specialisation; the first is the
   std::vector<int64_t> values;
   bool operator==(const Candidates&) const = default;
 };
-using Setting = std::variant<int64_t, double, bool, std::string, DynamicDim, Candidates>;
+struct TupleSetting {  // name=(4, 8): a tuple; its items as ParseSetting reads them
+  std::vector<std::string> items;
+  bool operator==(const TupleSetting&) const = default;
+};
+using Setting = std::variant<int64_t, double, bool, std::string, DynamicDim, Candidates, TupleSetting>;
 
 // By parameter name, or by the name of a module-level constant, of a T.const or of a T.dynamic.
 using Settings = std::map<std::string, Setting>;
 
-// Reads the value of `name=value`: an integer, a float, true/false, dyn, [list of integers], or else a string (quotes may be
-// left out). InvalidArgument if a list is malformed or empty.
+// Reads the value of `name=value`: an integer, a float, true/false, dyn, [list of integers], a tuple in parentheses, or else a
+// string (quotes may be left out). InvalidArgument if a list or tuple is malformed, or a list empty.
 absl::StatusOr<Setting> ParseSetting(const std::string& text);
 // Reads `name=value` into `settings`. InvalidArgument for a missing name or a name given twice.
 absl::Status AddSetting(const std::string& text, Settings* settings);

@@ -7,7 +7,31 @@ namespace tilert::frontend {
 
 SourceRange Join(SourceRange a, SourceRange b) { return {std::min(a.begin, b.begin), std::max(a.end, b.end)}; }
 
-SourceFile::SourceFile(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {
+SourceFile::SourceFile(std::string name, std::string text) : text_(std::move(text)) {
+  parts_.push_back({std::move(name), ""});
+  FindLines();
+}
+
+SourceFile::SourceFile(const std::vector<SourcePart>& parts) {
+  for (const SourcePart& part : parts) {
+    if (!text_.empty()) text_ += '\n';
+    parts_.push_back({part.name, part.module, static_cast<uint32_t>(text_.size())});
+    text_ += part.text;
+  }
+  FindLines();
+  for (Part& part : parts_) {
+    const auto line = std::upper_bound(line_starts_.begin(), line_starts_.end(), part.begin);
+    part.first_line = static_cast<int>(line - line_starts_.begin()) - 1;
+  }
+}
+
+size_t SourceFile::PartOf(uint32_t offset) const {
+  size_t part = parts_.size() - 1;
+  while (part > 0 && parts_[part].begin > offset) --part;
+  return part;
+}
+
+void SourceFile::FindLines() {
   line_starts_.push_back(0);
   for (uint32_t i = 0; i < text_.size(); ++i) {
     const bool lone_cr = text_[i] == '\r' && (i + 1 == text_.size() || text_[i + 1] != '\n');
@@ -31,7 +55,7 @@ Position SourceFile::PositionOf(uint32_t offset) const {
     // Continuation bytes of UTF-8 do not start a column.
     if ((static_cast<unsigned char>(text_[i]) & 0xC0) != 0x80) ++column;
   }
-  return {static_cast<int>(line - line_starts_.begin()), column};
+  return {static_cast<int>(line - line_starts_.begin()) - parts_[PartOf(offset)].first_line, column};
 }
 
 std::string_view SourceFile::LineAt(uint32_t offset) const {

@@ -24,12 +24,26 @@ struct Position {
   int column = 1;
 };
 
-// A named source text with a line table. Immutable after construction; offsets into it stay valid for its life.
+// One of the texts that make up a source.
+struct SourcePart {
+  std::string name;    // of its file
+  std::string module;  // what imports call it
+  std::string text;
+};
+
+// A named source text with a line table, or several one after the other, which have names and line numbers of their own.
+// Immutable after construction; offsets into it stay valid for its life.
 class SourceFile {
  public:
   SourceFile(std::string name, std::string text);
+  // REQUIRES: at least one part; the last is the one that the source is called after.
+  explicit SourceFile(const std::vector<SourcePart>& parts);
 
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return parts_.back().name; }
+  const std::string& NameAt(uint32_t offset) const { return parts_[PartOf(offset)].name; }
+  size_t parts() const { return parts_.size(); }
+  size_t PartOf(uint32_t offset) const;
+  const std::string& ModuleOf(size_t part) const { return parts_[part].module; }
   std::string_view text() const { return text_; }
   std::string_view Text(SourceRange range) const;
   Position PositionOf(uint32_t offset) const;
@@ -38,7 +52,14 @@ class SourceFile {
   uint32_t LineStart(uint32_t offset) const;
 
  private:
-  std::string name_;
+  struct Part {
+    std::string name, module;
+    uint32_t begin = 0;
+    int first_line = 0;  // lines in front of it
+  };
+  void FindLines();
+
+  std::vector<Part> parts_;
   std::string text_;
   std::vector<uint32_t> line_starts_;
 };

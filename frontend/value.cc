@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "frontend/builtin.h"
 #include "frontend/objects.h"
 #include "ir/status_util.h"
 
@@ -137,6 +138,7 @@ std::string Describe(const Value& value) {
           [](const LoopObject*) -> std::string { return "a loop"; },
           [](const ContextObject*) -> std::string { return "a context for `with`"; },
           [](const TensorSpec*) -> std::string { return "the description of a tensor"; },
+          [](const LayoutObject*) -> std::string { return "a layout"; },
       },
       value.v);
 }

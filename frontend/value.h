@@ -17,6 +17,7 @@ struct Builtin;
 struct BufferRegion;
 struct DictObject;
 struct FunctionObject;
+struct LayoutObject;
 struct LoopObject;
 struct Method;
 struct ContextObject;
@@ -44,7 +45,7 @@ struct Symbol {  // a member of an enumeration, e.g. T.GemmWarpPolicy.FullRow
 struct Value {
   std::variant<Poison, NoneValue, Unset, Host, Namespace, Symbol, bool, int64_t, double, const StringObject*, DType, Val, Buf,
                const BufferRegion*, SequenceObject*, DictObject*, const FunctionObject*, const Builtin*, const Method*,
-               SliceObject*, const LoopObject*, const ContextObject*, const TensorSpec*>
+               SliceObject*, const LoopObject*, const ContextObject*, const TensorSpec*, const LayoutObject*>
       v;
 
   Value() : v(NoneValue{}) {}

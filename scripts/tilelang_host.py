@@ -338,10 +338,10 @@ class HostReader:
             return getattr(math, last)(*args)
         if path == "itertools.product":
             return list(itertools.product(*args))
-        if path.startswith("argparse."):
-            return Module(path)
         if last in ("parse_args", "parse_known_args"):
             return self.arguments if last == "parse_args" else (self.arguments, [])
+        if path.startswith("argparse."):
+            return Module(path)
         if last.endswith("_like") and args and isinstance(args[0], Tensor):
             return Tensor(args[0].shape, keywords.get("dtype", args[0].dtype))
         if path.startswith("torch.") and last in MAKERS:

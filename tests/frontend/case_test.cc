@@ -94,7 +94,7 @@ TEST(Entries, AreListedWithTheirParameters) {
 
 TEST(Settings, AreRead) {
   Settings settings;
-  for (const char* text : {"a=128", "b=dyn", "c=[64, 128]", "d=bfloat16", "e=true", "f=0.5", "g=-3", "h='dyn'", "i=1e-5"}) {
+  for (const char* text : {"a=128", "b=dyn", "c=[64, 128]", "d=bfloat16", "e=true", "f=0.5", "g=-3", "h='dyn'", "i=1e-5", "n=(4, (8, x), 0.5,)"}) {
     EXPECT_TRUE(AddSetting(text, &settings).ok()) << text;
   }
   EXPECT_EQ(settings["a"], Setting(int64_t{128}));
@@ -106,7 +106,8 @@ TEST(Settings, AreRead) {
   EXPECT_EQ(settings["g"], Setting(int64_t{-3}));
   EXPECT_EQ(settings["h"], Setting(std::string("dyn")));
   EXPECT_EQ(settings["i"], Setting(1e-5));
-  for (const char* text : {"", "a", "=1", "a=1", "j=", "k=[]", "l=[1,x]", "m=[1"})
+  EXPECT_EQ(settings["n"], Setting(TupleSetting{{"4", "(8, x)", "0.5"}}));
+  for (const char* text : {"", "a", "=1", "a=1", "j=", "k=[]", "l=[1,x]", "m=[1", "o=(1", "o=(1,,2)", "o=(1))"})
     EXPECT_FALSE(AddSetting(text, &settings).ok()) << text;
   for (const auto& [name, setting] : settings) {
     if (name != "h") {

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "frontend/objects.h"
+
+namespace tilert::frontend {
+
+enum class LoopMode : uint8_t { kStatic, kRuntime };
+// One call of a function.
+struct Frame {
+  const FunctionObject* function = nullptr;
+  bool traced = false;  // a kernel or macro: `for … in range` is a loop of the program
+  Value result;
+  int blocks = 0;  // run-time blocks open in this call
+  struct Loop {
+    LoopMode mode;
+    int blocks;
+  };
+  std::vector<Loop> loops;
+};
+// The arguments of a call as the source gives them.
+struct CallArgs {
+  std::vector<Value> positional;
+  std::vector<SourceRange> ranges;
+  struct Named {
+    std::string name;
+    Value value;
+    SourceRange range;
+  };
+  std::vector<Named> named;
+  bool poisoned = false;
+};
+
+}  // namespace tilert::frontend
