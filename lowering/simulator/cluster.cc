@@ -17,6 +17,7 @@ Cluster::Cluster(Run& run, uint32_t number)
 Cluster::~Cluster() = default;
 
 absl::Status Cluster::Execute() {
+  run_.report->blocks += size();
   std::vector<Warp*> ready;
   while (status_.ok()) {
     ready.clear();
