@@ -29,33 +29,43 @@ DEV void mbarrier_acquire(u32 barrier, u32 parity) {
                :: "r"(barrier), "r"(parity) : "memory");
 }
 
+// Four elements of a sum, and the same in another block. As floats where they are floats: registers that ptxas knows as integers cannot stay with the tensor cores.
+DEV void part_write(u32 place, float a, float b, float c, float d) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" :: "r"(place), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+}
+DEV void part_write(u32 place, int a, int b, int c, int d) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" :: "r"(place), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
+DEV void part_read(float* x, u32 place) {
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3]) : "r"(place) : "memory");
+}
+DEV void part_read(int* x, u32 place) {
+  asm volatile("ld.shared::cluster.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(place) : "memory");
+}
+DEV void part_write(u32 place, u32 a, u32 b, u32 c, u32 d) { part_write(place, (int)a, (int)b, (int)c, (int)d); }
+DEV void part_read(u32* x, u32 place) { part_read((int*)x, place); }
+
 // Sums that blocks have a part of each: `place` is this thread's first chunk of 16 bytes, the next ones are kThreads chunks apart.
 template <int kThreads, class T, int kCount> DEV void part_store(u32 place, const T (&r)[kCount]) {
+  constexpr int kWhole = kCount / 4 * 4;
 UNROLL
-  for (int i = 0; i < kCount; i += 4) {
-    u32 x[4];
-UNROLL
-    for (int j = 0; j < 4; ++j) x[j] = i + j < kCount ? bits_of(r[i + j < kCount ? i + j : 0]) : 0;
-    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" :: "r"(place + i * kThreads * 4), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) : "memory");
-  }
+  for (int i = 0; i < kWhole; i += 4) part_write(place + i * kThreads * 4, r[i], r[i + 1], r[i + 2], r[i + 3]);
+  if constexpr (kWhole < kCount)
+    part_write(place + kWhole * kThreads * 4, r[kWhole], kWhole + 1 < kCount ? r[kCount > kWhole + 1 ? kWhole + 1 : 0] : T{}, kWhole + 2 < kCount ? r[kCount > kWhole + 2 ? kWhole + 2 : 0] : T{}, T{});
 }
 // Some loads are under way before the first is needed: they come from afar.
 template <int kThreads, class T, int kCount> DEV void part_add(T (&r)[kCount], u32 peer_place) {
   constexpr int kAhead = 16;
 UNROLL
   for (int i = 0; i < kCount; i += kAhead) {
-    u32 x[kAhead];
+    T x[kAhead];
 UNROLL
     for (int j = 0; j < kAhead; j += 4) {
-      if (i + j < kCount) {
-        asm volatile("ld.shared::cluster.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(x[j]), "=r"(x[j + 1]), "=r"(x[j + 2]), "=r"(x[j + 3])
-                     : "r"(peer_place + (i + j) * kThreads * 4) : "memory");
-      }
+      if (i + j < kCount) part_read(x + j, peer_place + (i + j) * kThreads * 4);
     }
 UNROLL
     for (int j = 0; j < kAhead; ++j) {
-      T y;
-      if (i + j < kCount) from_bits(y, x[j]), r[i + j] += y;
+      if (i + j < kCount) r[i + j] += x[j];
     }
   }
 }
