@@ -1,7 +1,6 @@
 // A program of a bundle, specialised and ready to be compiled and launched.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -16,11 +15,10 @@
 #include "runtime/cache_key.h"
 #include "runtime/dim_memo.h"
 #include "runtime/kernel_spec.h"
+#include "runtime/kernel_variant.h"
 #include "runtime/opened_bundle.h"
-#include "runtime/ready_code.h"
 #include "runtime/restriding.h"
 #include "runtime/runtime.h"
-#include "runtime/schedules.h"
 
 namespace tilert {
 
@@ -65,26 +63,12 @@ class Kernel {
   absl::StatusOr<const ReadyCode*> Resolve(const LaunchRequest& request, LaunchValues& values, LaunchMaps& maps) const;
   absl::Status Queue(const ReadyCode& code, const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const;
   const ArgPlan& plan() const { return plan_; }
-
   const Program& program() const { return schedules_.general.program; }  // specialised
   const Runtime& runtime() const { return *runtime_; }
   PrepareStats prepare_stats() const;
 
  private:
-  // One way to compile the program. All but the last are fast ones of one class, a variant a schedule: of those that serve the
-  // dims, the cheapest is launched if the arguments satisfy the class and its tensor maps can describe them. The last is the
-  // general variant, which takes any arguments.
-  struct Variant {
-    const Schedule* schedule;
-    ArgClass arg_class;
-    ClassGuard guard;  // of arg_class
-    std::string key;
-    std::atomic<const ReadyCode*> ready{nullptr};
-    std::atomic<bool> is_refused{false};  // cannot be compiled or loaded; the general variant takes its launches
-    std::unique_ptr<ReadyCode> storage;   // guarded by prepare_mutex_ until `ready` points to it
-    bool is_settled() const { return ready.load() != nullptr || is_refused.load(); }
-  };
-
+  using Variant = KernelVariant;
   Kernel(std::shared_ptr<Runtime> runtime, std::shared_ptr<const OpenedBundle> bundle, Schedules schedules)
       : runtime_(std::move(runtime)), bundle_(std::move(bundle)), schedules_(std::move(schedules)) {}
   absl::Status Init(const Program& original, const KernelSpec& spec);
@@ -120,6 +104,8 @@ class Kernel {
   Sha256Digest digest_{};  // of the program before specialisation
   std::map<std::string, int64_t> dims_;
   ArgPlan plan_;
+  // Fast ones of one class, one a schedule: the cheapest that serves the dims is launched, if the arguments belong to the class and
+  // tensor maps can describe them. At last the one for any arguments.
   std::vector<std::unique_ptr<Variant>> variants_;
   std::unique_ptr<Restriding> restriding_;  // may be null
   mutable DimMemo picked_;  // dims → index into variants_
