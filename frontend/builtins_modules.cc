@@ -119,7 +119,8 @@ Value First(Evaluator&, const Args& args) { return args.rest().empty() ? Value()
 // AutoTuner.from_kernel(kernel, configs): the function that makes the kernel, with the first configuration.
 Value FromKernel(Evaluator& e, const Args& args) {
   const auto* function = args["kernel"].Object<const FunctionObject>();
-  if (function == nullptr) return e.Fail(args.RangeOf("kernel"), Cat("a tuner takes a function of this file, not ", Describe(args["kernel"])));
+  if (function == nullptr)
+    return e.Fail(args.RangeOf("kernel"), Cat("a tuner takes a function of this file, not ", Describe(args["kernel"])));
   FunctionObject* tuned = e.New(FunctionObject(*function));
   tuned->config_list = args["configs"];
   return static_cast<const FunctionObject*>(tuned);
@@ -127,7 +128,8 @@ Value FromKernel(Evaluator& e, const Args& args) {
 
 // tirx.const(value, dtype).
 Value TypedNumber(Evaluator& e, const Args& args) {
-  const auto type = args.Has("dtype") ? e.Type(args["dtype"], args.RangeOf("dtype"), "the dtype of a constant") : std::optional(DType::kInt32);
+  const auto type =
+      args.Has("dtype") ? e.Type(args["dtype"], args.RangeOf("dtype"), "the dtype of a constant") : std::optional(DType::kInt32);
   return type ? e.CallValue(*type, {args["value"]}, args.range()) : Value(Poison{});
 }
 

@@ -67,8 +67,8 @@ void Diagnostics::Note(SourceRange range, std::string message) { Add(Severity::k
 
 std::string RenderDiagnostic(const SourceFile& source, const Diagnostic& diagnostic) {
   const Position position = source.PositionOf(diagnostic.range.begin);
-  std::string out = absl::StrCat(source.NameAt(diagnostic.range.begin), ":", position.line, ":", position.column, ": ", SeverityName(diagnostic.severity),
-                                 ": ", diagnostic.message, "\n");
+  std::string out = absl::StrCat(source.NameAt(diagnostic.range.begin), ":", position.line, ":", position.column, ": ",
+                                 SeverityName(diagnostic.severity), ": ", diagnostic.message, "\n");
   std::string_view line = source.LineAt(diagnostic.range.begin);
   size_t at = std::min<size_t>(diagnostic.range.begin - source.LineStart(diagnostic.range.begin), line.size());
   if (line.size() > kMaxShownLine) {

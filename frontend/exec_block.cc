@@ -211,7 +211,8 @@ std::vector<Value> Interpreter::OpenDomain(const LoopObject& loop) {
   const Val first = Number(loop.begin, {}, "").In(builder_), step = Number(loop.step, {}, "").In(builder_);
   Val total = builder_->Lit(int64_t{1});
   for (const Val& extent : loop.extents) total = total * extent;
-  const Val wave = builder_->OpenFor(ForKind::kSerial, "wave", builder_->Lit(int64_t{0}), CeilDiv(total, step), builder_->Lit(int64_t{1}));
+  const Val wave =
+      builder_->OpenFor(ForKind::kSerial, "wave", builder_->Lit(int64_t{0}), CeilDiv(total, step), builder_->Lit(int64_t{1}));
   Val point = wave * step + first;
   builder_->OpenIf(point < total);
   std::vector<Value> vars(loop.extents.size());

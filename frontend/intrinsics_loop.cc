@@ -38,7 +38,8 @@ Value PersistentDomain(Evaluator& e, const Args& args) {
   if (!extents) return Poison{};
   if (extents->empty() || !args.Has("stop") || !args.Has("step"))
     return e.Fail(args.range(), "T.Persistent takes a domain, a number of blocks, and the index of this one");
-  if (!CheckBound(e, args["stop"], args.RangeOf("stop"), "the number of blocks") || !CheckBound(e, args["step"], args.RangeOf("step"), "the index"))
+  if (!CheckBound(e, args["stop"], args.RangeOf("stop"), "the number of blocks") ||
+      !CheckBound(e, args["step"], args.RangeOf("step"), "the index"))
     return Poison{};
   loop.extents = *extents;
   loop.step = args["stop"];
