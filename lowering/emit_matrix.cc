@@ -69,7 +69,9 @@ class MatrixMover {
     return !factors.empty() && factors[0] == Factor{2, Owner::kReg, 1};
   }
   bool Supported() const {
-    return s_.layout.dims.size() == 2 && DTypeBits(shared_.dtype) == 16 && (stores_ || !bits_.empty()) && tile_.start.size() >= 3;
+    // Two bytes that lie side by side are moved as one element of 16 bits.
+    const bool fits = DTypeBits(shared_.dtype) == 16 || (DTypeBits(shared_.dtype) == 8 && !stores_ && !trans());
+    return s_.layout.dims.size() == 2 && fits && (stores_ || !bits_.empty()) && tile_.start.size() >= 3;
   }
 
   // The digits whose lowest bits number the matrices of one ldmatrix; what remains of them, and the other digits, are loops.
@@ -136,7 +138,7 @@ class MatrixMover {
   std::string Register(const std::vector<std::string>& vars, size_t bits, const std::vector<Term>& fixed, int m) const {
     const std::string& name = c_.buffers[fragment_.buffer];
     if (registers_.dtype == shared_.dtype)
-      return Cat(name, "[", WordIndex(registers_.layout, ElementOf(vars, bits, fixed, m, 0), 2).text, "]");
+      return Cat(name, "[", WordIndex(registers_.layout, ElementOf(vars, bits, fixed, m, 0), PerWord(shared_.dtype)).text, "]");
     // Two neighbours, converted.
     const auto element = [&](int e) {
       return Cat(name, "[", RegisterIndex(registers_.layout, ElementOf(vars, bits, fixed, m, e)).text, "]");

@@ -1,8 +1,9 @@
-// Products of mma.m16n8k16.
+// Products of mma.sync.
 #include <algorithm>
 
 #include "ir/status_util.h"
 #include "lowering/emit_place.h"
+#include "lowering/layout_mma.h"
 
 namespace tilert {
 namespace {
@@ -22,6 +23,21 @@ Coordinate AtomCoordinate(const CText& var, int64_t size, int64_t count) {
   return coordinate;
 }
 
+// The prelude's name for the products: "mma_f16", "mma_s8_u8".
+std::string Function(DType a, DType b) {
+  const auto type = [](DType t) -> std::string_view {
+    switch (t) {
+      case DType::kFloat8E4M3: return "e4m3";
+      case DType::kFloat8E5M2: return "e5m2";
+      case DType::kInt8: return "s8";
+      case DType::kUInt8: return "u8";
+      default: return "";
+    }
+  };
+  if (a == DType::kFloat32) return "mma_tf32";
+  return DTypeBytes(a) == 1 ? Cat("mma_", type(a), "_", type(b)) : Cat("mma_", MemoryType(a));
+}
+
 std::string At(const std::string& name, const CText& index) {
   return index.text == "0" ? name : Cat(name, " + ", index.In(CText::kSum));
 }
@@ -30,7 +46,7 @@ std::string At(const std::string& name, const CText& index) {
 
 void Emit(EmitContext& c, const kir::Mma& mma) {
   const kir::Buffer &acc = c.buffer(mma.acc), &a = c.buffer(mma.a), &b = c.buffer(mma.b);
-  const int64_t m = Atoms(acc.layout.dims[0], 16), n = Atoms(acc.layout.dims[1], 8), k = Atoms(a.layout.dims[1], 16);
+  const int64_t m = Atoms(acc.layout.dims[0], 16), n = Atoms(acc.layout.dims[1], 8), depth_of_step = MmaDepth(DTypeBytes(a.dtype)), k = Atoms(a.layout.dims[1], depth_of_step);
   c.Open("{");
   // Column atoms go back and forth, so that neighbouring products share an operand.
   const auto loop = [&c](std::string_view wanted, int64_t count) {
@@ -45,11 +61,11 @@ void Emit(EmitContext& c, const kir::Mma& mma) {
     j = {c.names.Fresh("j")};
     c.out.Line(Cat("const int ", j.text, " = i & 1 ? ", n - 1, " - ", s.text, " : ", s.text, ";"));
   }
-  const Coordinate row = AtomCoordinate(i, 16, m), column = AtomCoordinate(j, 8, n), depth = AtomCoordinate(kk, 16, k);
+  const Coordinate row = AtomCoordinate(i, 16, m), column = AtomCoordinate(j, 8, n), depth = AtomCoordinate(kk, depth_of_step, k);
   const CText acc_at = WordIndex(acc.layout, {row, column}, PerWord(acc.dtype));
-  c.out.Line(Cat("mma_", MemoryType(a.dtype), "(", At(c.buffers[mma.acc], acc_at), ", ",
-                 At(c.buffers[mma.a], WordIndex(a.layout, {row, depth}, 2)), ", ",
-                 At(c.buffers[mma.b], WordIndex(b.layout, {column, depth}, 2)), ");"));
+  c.out.Line(Cat(Function(a.dtype, b.dtype), "(", At(c.buffers[mma.acc], acc_at), ", ",
+                 At(c.buffers[mma.a], WordIndex(a.layout, {row, depth}, PerWord(a.dtype))), ", ",
+                 At(c.buffers[mma.b], WordIndex(b.layout, {column, depth}, PerWord(b.dtype))), ");"));
   for (const CText& var : {kk, i, s}) {
     if (var.text != "0") c.Close();
   }

@@ -2,11 +2,13 @@
 #include <algorithm>
 
 #include "lowering/kernel_ir_verifier.h"
+#include "lowering/layout_mma.h"
 
 namespace tilert::kir {
 namespace {
 
 bool Is16BitFloat(DType type) { return type == DType::kFloat16 || type == DType::kBFloat16; }
+bool IsByte(DType type) { return DTypeBytes(type) == 1 && type != DType::kBool; }
 bool IsPowerOfTwo(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 // The warp grids that `warps` warps can form.
@@ -145,7 +147,9 @@ void KernelVerifier::CheckAsync(const Copy& op) {
 void KernelVerifier::CheckLdmatrix(const Copy& op) {
   const Buffer &src = kernel_.buffers[op.src.buffer], &dst = kernel_.buffers[op.dst.buffer];
   Requires(src.space == Space::kShared && dst.space == Space::kRegister, "ldmatrix copies from shared memory to registers");
-  Requires(src.dtype == dst.dtype && DTypeBytes(src.dtype) == 2, "ldmatrix moves 16-bit elements of one type");
+  const int bytes = DTypeBytes(src.dtype);
+  Requires(src.dtype == dst.dtype && (bytes == 2 || (bytes == 1 && op.method == CopyMethod::kLdmatrix)),
+           "ldmatrix moves 16-bit elements of one type, or pairs of bytes along the last dimension");
   if (!Requires(op.layout.dims.size() == 2, "ldmatrix moves tiles of two dimensions, not ", op.layout.dims.size())) return;
   const int last = op.src.follows.back(), expected = op.method == CopyMethod::kLdmatrix ? 1 : 0;
   Requires(last == expected, "the last dimension of ", Name(op.src.buffer), " must follow dimension ", expected,
@@ -155,7 +159,8 @@ void KernelVerifier::CheckLdmatrix(const Copy& op) {
   const int64_t rows = op.layout.dims[0].extent, k = op.layout.dims[1].extent;
   const std::vector<WarpGrid> grids = WarpGrids(warps_);
   const bool known = std::any_of(grids.begin(), grids.end(), [&](WarpGrid grid) {
-    return SameFunction(op.layout, MmaOperandALayout(rows, k, grid)) || SameFunction(op.layout, MmaOperandBLayout(rows, k, grid));
+    return SameFunction(op.layout, MmaOperandALayout(rows, k, grid, bytes)) ||
+           SameFunction(op.layout, MmaOperandBLayout(rows, k, grid, bytes));
   });
   Requires(known, "its layout is that of no operand of mma: ", ToString(op.layout));
 }
@@ -210,9 +215,11 @@ void KernelVerifier::Check(const LaneReduce& op) {
 void KernelVerifier::Check(const Mma& op) {
   const Buffer *acc = Register(op.acc, "accumulator"), *a = Register(op.a, "operand"), *b = Register(op.b, "operand");
   if (failed()) return;
-  Requires(Is16BitFloat(a->dtype) && a->dtype == b->dtype, "operands are ", DTypeName(a->dtype), " and ", DTypeName(b->dtype),
-           ", mma.m16n8k16 takes two of float16 or two of bfloat16");
-  Requires(acc->dtype == DType::kFloat32 || (acc->dtype == DType::kFloat16 && a->dtype == DType::kFloat16), "cannot accumulate ",
+  const bool same = a->dtype == b->dtype, bytes_of_a_kind = IsByte(a->dtype) && IsByte(b->dtype) && IsFloat(a->dtype) == IsFloat(b->dtype);
+  Requires((same && (Is16BitFloat(a->dtype) || a->dtype == DType::kFloat32)) || bytes_of_a_kind, "operands are ", DTypeName(a->dtype),
+           " and ", DTypeName(b->dtype), ", mma takes two of float16, bfloat16 or tf32, of float8 or of 8-bit integers");
+  const DType sum = IsFloat(a->dtype) ? DType::kFloat32 : DType::kInt32;
+  Requires(acc->dtype == sum || (acc->dtype == DType::kFloat16 && a->dtype == DType::kFloat16), "cannot accumulate ",
            DTypeName(a->dtype), " products in ", DTypeName(acc->dtype));
   for (const Buffer* buffer : {acc, a, b}) {
     Requires(buffer->layout.dims.size() == 2, "'", buffer->name, "' has ", buffer->layout.dims.size(), " dimensions, not two");
@@ -222,9 +229,10 @@ void KernelVerifier::Check(const Mma& op) {
   const std::vector<WarpGrid> grids = WarpGrids(warps_);
   const bool known = std::any_of(grids.begin(), grids.end(), [&](WarpGrid grid) {
     return SameFunction(acc->layout, MmaAccumulatorLayout(m, n, grid)) &&
-           SameFunction(a->layout, MmaOperandALayout(m, k, grid)) && SameFunction(b->layout, MmaOperandBLayout(n, k, grid));
+           SameFunction(a->layout, MmaOperandALayout(m, k, grid, DTypeBytes(a->dtype))) &&
+           SameFunction(b->layout, MmaOperandBLayout(n, k, grid, DTypeBytes(b->dtype)));
   });
-  Requires(known, "the layouts are not those of mma.m16n8k16 over any grid of ", warps_, " warps: accumulator ",
+  Requires(known, "the layouts are not those of mma over any grid of ", warps_, " warps: accumulator ",
            ToString(acc->layout), "; a ", ToString(a->layout), "; b ", ToString(b->layout));
 }
 

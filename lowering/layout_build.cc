@@ -1,7 +1,8 @@
-// Makers of fragment layouts: blocked, and the operands of mma.m16n8k16.
+// Makers of fragment layouts: blocked, and those of mma and wgmma.
 #include <algorithm>
 
 #include "lowering/layout.h"
+#include "lowering/layout_mma.h"
 
 namespace tilert {
 namespace {
@@ -86,27 +87,32 @@ FragmentLayout MmaAccumulatorLayout(int64_t m, int64_t n, WarpGrid grid) {
   return layout;
 }
 
-FragmentLayout MmaOperandALayout(int64_t m, int64_t k, WarpGrid grid) {
-  const int64_t m_atoms = CeilDiv(m, 16 * grid.m), k_atoms = CeilDiv(k, 16);
+FragmentLayout MmaOperandALayout(int64_t m, int64_t k, WarpGrid grid, int element_bytes) {
+  const int64_t pack = 4 / element_bytes;  // elements of a 32-bit register
+  const int64_t m_atoms = CeilDiv(m, 16 * grid.m), k_atoms = CeilDiv(k, MmaDepth(element_bytes));
   FragmentLayout layout;
   layout.warps = grid.m * grid.n;
   layout.dims = {
-      Dim(m, {{8, Owner::kLane, 4}, {2, Owner::kReg, 2}, {m_atoms, Owner::kReg, 8 * k_atoms}, {grid.m, Owner::kWarp, 1}}),
-      Dim(k, {{2, Owner::kReg, 1}, {4, Owner::kLane, 1}, {2, Owner::kReg, 4}, {k_atoms, Owner::kReg, 8}}),
+      Dim(m, {{8, Owner::kLane, 4}, {2, Owner::kReg, pack}, {m_atoms, Owner::kReg, 4 * pack * k_atoms}, {grid.m, Owner::kWarp, 1}}),
+      Dim(k, {{pack, Owner::kReg, 1}, {4, Owner::kLane, 1}, {2, Owner::kReg, 2 * pack}, {k_atoms, Owner::kReg, 4 * pack}}),
   };
   return layout;
 }
 
-FragmentLayout MmaOperandBLayout(int64_t n, int64_t k, WarpGrid grid) {
-  const int64_t n_atoms = CeilDiv(n, 8 * grid.n), k_atoms = CeilDiv(k, 16);
+FragmentLayout MmaOperandBLayout(int64_t n, int64_t k, WarpGrid grid, int element_bytes) {
+  const int64_t pack = 4 / element_bytes;
+  const int64_t n_atoms = CeilDiv(n, 8 * grid.n), k_atoms = CeilDiv(k, MmaDepth(element_bytes));
   FragmentLayout layout;
   layout.warps = grid.m * grid.n;
   layout.dims = {
-      Dim(n, {{8, Owner::kLane, 4}, {n_atoms, Owner::kReg, 4 * k_atoms}, {grid.n, Owner::kWarp, grid.m}}),
-      Dim(k, {{2, Owner::kReg, 1}, {4, Owner::kLane, 1}, {2, Owner::kReg, 2}, {k_atoms, Owner::kReg, 4}}),
+      Dim(n, {{8, Owner::kLane, 4}, {n_atoms, Owner::kReg, 2 * pack * k_atoms}, {grid.n, Owner::kWarp, grid.m}}),
+      Dim(k, {{pack, Owner::kReg, 1}, {4, Owner::kLane, 1}, {2, Owner::kReg, pack}, {k_atoms, Owner::kReg, 2 * pack}}),
   };
   return layout;
 }
+
+FragmentLayout MmaOperandALayout(int64_t m, int64_t k, WarpGrid grid) { return MmaOperandALayout(m, k, grid, 2); }
+FragmentLayout MmaOperandBLayout(int64_t n, int64_t k, WarpGrid grid) { return MmaOperandBLayout(n, k, grid, 2); }
 
 FragmentLayout WgmmaAccumulatorLayout(int64_t m, int64_t n, WarpGrid warpgroups) {
   const int64_t m_blocks = CeilDiv(m, 64 * warpgroups.m), n_atoms = CeilDiv(n, 8 * warpgroups.n);

@@ -1,15 +1,15 @@
-// T.gemm: mma.m16n8k16 a k step at a time where the types allow it, else an element loop.
+// T.gemm: mma.sync a k step at a time where the types allow it, else an element loop.
 #include <algorithm>
 
 #include "ir/status_util.h"
 #include "lowering/affine.h"
+#include "lowering/layout_mma.h"
 #include "lowering/plan_builder.h"
 
 namespace tilert {
 namespace {
 
-constexpr int64_t kStepK = 16;     // of mma.m16n8k16
-constexpr int64_t kMatrixRow = 8;  // elements of a row of ldmatrix: 16 bytes
+constexpr int64_t kMatrixRowBytes = 16;  // of ldmatrix
 
 }  // namespace
 
@@ -54,8 +54,11 @@ absl::StatusOr<PlanBuilder::Operand> PlanBuilder::GemmOperand(const Region& regi
   operand.k_start = operand.access.start[operand.k_dim];
   if (!operand.in_registers) {
     const kir::Buffer& buffer = k_.buffers[operand.access.buffer];
-    operand.aligned = buffer.shared.pitch % 16 == 0 && buffer.shared.extents.back() % kMatrixRow == 0 &&
-                      KnownPowerOfTwoDivisor(k_.exprs, operand.access.start.back(), s_.args) >= kMatrixRow;
+    // ldmatrix moves 16 bits: two bytes that are neighbours along K go together, and the other way round they don't. tf32 is loaded as it is
+    // computed with elsewhere, one register at a time.
+    const int64_t bytes = DTypeBytes(operand.dtype), row = kMatrixRowBytes / bytes;
+    operand.aligned = (bytes == 2 || (bytes == 1 && k_last)) && buffer.shared.pitch % kMatrixRowBytes == 0 && buffer.shared.extents.back() % row == 0 &&
+                      KnownPowerOfTwoDivisor(k_.exprs, operand.access.start.back(), s_.args) >= row;
   }
   return operand;
 }
@@ -71,7 +74,7 @@ BufferId PlanBuilder::LoadOperand(const Operand& operand, const FragmentLayout& 
     copy.method = kir::CopyMethod::kRegister;
   } else if (!ragged && operand.aligned) {
     copy.method = operand.k_last ? kir::CopyMethod::kLdmatrix : kir::CopyMethod::kLdmatrixTrans;
-    copy.width = kMatrixRow;
+    copy.width = kMatrixRowBytes / DTypeBytes(operand.dtype);
   }
   Emit(std::move(copy));
   return registers;
@@ -88,12 +91,15 @@ absl::Status PlanBuilder::EmitMmaGemm(const Gemm& gemm, WarpGrid grid) {
     Emit(kir::Declare{acc, true});
     if (!gemm.clear_accum) MoveFragment(acc, result, {0, 1}, {0, 1});
   }
-  if (gemm.clear_accum) EmitFill(acc, k_.exprs.Float(0, k_.buffers[acc].dtype));
+  const DType sum = k_.buffers[acc].dtype;
+  if (gemm.clear_accum) EmitFill(acc, IsFloat(sum) ? k_.exprs.Float(0, sum) : k_.exprs.Int(0, sum));
+  const int bytes = DTypeBytes(s_.buffer(gemm.a.buffer).dtype);
+  const int64_t depth_of_step = MmaDepth(bytes);
 
-  TILERT_ASSIGN_OR_RETURN(const Operand a, GemmOperand(gemm.a, !gemm.transpose_a, MmaOperandALayout(shape.m, shape.k, grid)));
-  TILERT_ASSIGN_OR_RETURN(const Operand b, GemmOperand(gemm.b, gemm.transpose_b, MmaOperandBLayout(shape.n, shape.k, grid)));
+  TILERT_ASSIGN_OR_RETURN(const Operand a, GemmOperand(gemm.a, !gemm.transpose_a, MmaOperandALayout(shape.m, shape.k, grid, bytes)));
+  TILERT_ASSIGN_OR_RETURN(const Operand b, GemmOperand(gemm.b, gemm.transpose_b, MmaOperandBLayout(shape.n, shape.k, grid, bytes)));
   const auto step = [&](Expr k, int64_t depth) {
-    const FragmentLayout a_layout = MmaOperandALayout(shape.m, depth, grid), b_layout = MmaOperandBLayout(shape.n, depth, grid);
+    const FragmentLayout a_layout = MmaOperandALayout(shape.m, depth, grid, bytes), b_layout = MmaOperandBLayout(shape.n, depth, grid, bytes);
     const auto padded = [](const FragmentLayout& l) {
       return std::any_of(l.dims.begin(), l.dims.end(), [](const LayoutDim& d) { return d.padded() != d.extent; });
     };
@@ -101,14 +107,14 @@ absl::Status PlanBuilder::EmitMmaGemm(const Gemm& gemm, WarpGrid grid) {
     const BufferId b_regs = LoadOperand(b, b_layout, k, padded(b_layout), s_.buffer(gemm.b.buffer).name + "_frag");
     Emit(kir::Mma{acc, a_regs, b_regs});
   };
-  const int64_t whole = shape.k / kStepK * kStepK;
-  if (whole == kStepK) {
-    step(Int(0), kStepK);
+  const int64_t whole = shape.k / depth_of_step * depth_of_step;
+  if (whole == depth_of_step) {
+    step(Int(0), depth_of_step);
   } else if (whole > 0) {
-    kir::For steps{NewVar("k"), Int(0), Int(whole), Int(kStepK), kir::Unroll::kFull, {}};
+    kir::For steps{NewVar("k"), Int(0), Int(whole), Int(depth_of_step), kir::Unroll::kFull, {}};
     kir::Block* const outer = block_;
     block_ = &steps.body;
-    step(VarExpr(steps.var), kStepK);
+    step(VarExpr(steps.var), depth_of_step);
     block_ = outer;
     Emit(std::move(steps));
   }

@@ -69,7 +69,28 @@ DEV void mma_f16(float* d, const u32* a, const u32* b) {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-// The same with a float16 accumulator.
+// d[16×8] += a[16×32] · b[8×32]ᵀ of 8-bit elements.
+#define MMA_OF_BYTES(A, B, SUM, T, C) \
+  DEV void mma_##A##_##B(T* d, const u32* a, const u32* b) { \
+    asm volatile("mma.sync.aligned.m16n8k32.row.col." #SUM "." #A "." #B "." #SUM " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+                 : C(d[0]), C(d[1]), C(d[2]), C(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1])); \
+  }
+MMA_OF_BYTES(e4m3, e4m3, f32, float, "+f")
+MMA_OF_BYTES(e4m3, e5m2, f32, float, "+f")
+MMA_OF_BYTES(e5m2, e4m3, f32, float, "+f")
+MMA_OF_BYTES(e5m2, e5m2, f32, float, "+f")
+MMA_OF_BYTES(s8, s8, s32, int, "+r")
+MMA_OF_BYTES(s8, u8, s32, int, "+r")
+MMA_OF_BYTES(u8, s8, s32, int, "+r")
+MMA_OF_BYTES(u8, u8, s32, int, "+r")
+// d[16×8] += a[16×8] · b[8×8]ᵀ of float32, the low 13 bits of which are not looked at.
+DEV void mma_tf32(float* d, const float* a, const float* b) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])),
+                 "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
+}
+// d[16×8] += a[16×16] · b[8×16]ᵀ with a float16 accumulator.
 DEV void mma_f16(u32* d, const u32* a, const u32* b) {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
                : "+r"(d[0]), "+r"(d[1]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));

@@ -51,6 +51,23 @@ TEST(EmitRun, GemmOfOddTiles) {
   CheckGemm(sample, true, {{48, 24, 64}, {56, 40, 8}});
 }
 
+// By ldmatrix where a byte's neighbour lies along K, else byte by byte. HostProgram lowers for sm_80, which has no mma of float8.
+TEST(EmitRun, GemmOfBytes) {
+  GemmSample sample{64, 64, 64, 3, 128};
+  sample.dtype = DType::kInt8, sample.result = DType::kInt32;
+  sample.transpose_b = true;
+  CheckGemm(sample, true, {{64, 64, 64}, {80, 96, 208}, {64, 128, 0}});
+  sample.dtype = DType::kUInt8, sample.dtype_b = DType::kInt8;
+  sample.transpose_a = true, sample.transpose_b = false;
+  CheckGemm(sample, false, {{1, 1, 1}, {65, 63, 131}});
+}
+
+TEST(EmitRun, GemmOfTf32) {
+  GemmSample sample{64, 48, 32, 2, 64};
+  sample.dtype = sample.result = DType::kFloat32;
+  CheckGemm(sample, true, {{64, 48, 32}, {72, 88, 104}});
+}
+
 TEST(EmitRun, AddWithTail) {
   for (DType type : {DType::kBFloat16, DType::kInt8, DType::kFloat64}) {
     for (bool fast : {true, false}) {

@@ -97,6 +97,33 @@ TEST(Emit, GemmUsesTheInstructionsItShould) {
   EXPECT_EQ(Count(ptx.code, "ld.local"), 0u);
 }
 
+TEST(Emit, GemmsOfBytesAndTf32UseTensorCores) {
+  const auto source = [](DType type, const char* arch) {
+    GemmSample sample{128, 128, 64, 3, 128};
+    sample.transpose_b = true;
+    sample.dtype = type, sample.result = IsFloat(type) ? DType::kFloat32 : DType::kInt32;
+    const Program program = GemmProgram(sample);
+    const auto lowered = Lower(program, FastArgClass(program), FindTarget(arch, "ampere").value());
+    EXPECT_TRUE(lowered.ok()) << lowered.status();
+    return lowered->source.substr(lowered->source.find("__global__"));
+  };
+  EXPECT_EQ(Count(source(DType::kFloat8E4M3, "sm_80"), "mma_e4m3"), 0u) << "sm_80 multiplies none of float8";
+  EXPECT_EQ(Count(source(DType::kFloat8E4M3, "sm_89"), "mma_e4m3_e4m3("), 1u);
+  EXPECT_EQ(Count(source(DType::kFloat8E5M2, "sm_90"), "mma_e5m2_e5m2("), 1u);
+  EXPECT_EQ(Count(source(DType::kFloat32, "sm_80"), "mma_tf32("), 1u);
+  EXPECT_EQ(Count(source(DType::kInt8, "sm_80"), "mma_s8_s8("), 1u);
+  EXPECT_EQ(Count(source(DType::kInt8, "sm_80"), "ldmatrix("), 2u);
+  if (!HasNvrtc()) GTEST_SKIP() << "no NVRTC";
+  for (const auto& [type, arch] : {std::pair(DType::kInt8, "sm_80"), {DType::kFloat8E5M2, "sm_89"}, {DType::kFloat32, "sm_80"}}) {
+    GemmSample sample{128, 128, 64, 3, 128};
+    sample.transpose_b = true;
+    sample.dtype = type, sample.result = IsFloat(type) ? DType::kFloat32 : DType::kInt32;
+    const Program program = GemmProgram(sample);
+    const TestCubin made = CompileForTest(Lower(program, FastArgClass(program), FindTarget(arch).value())->source, arch);
+    EXPECT_TRUE(made.ok && made.complaints.empty() && made.spill_bytes == 0) << made.log;
+  }
+}
+
 TEST(Emit, AddLoadsAndStoresWholeVectors) {
   if (!HasNvrtc()) GTEST_SKIP() << "no NVRTC";
   const TestCubin ptx = CompileForTest(LowerOk(AddProgram(1024, 128, DType::kFloat32), true).source, "compute_80");

@@ -88,7 +88,7 @@ class HostPrelude {
       out << "#include \"tests/lowering/host_cuda.h\"\n";
       for (const char* part : {"base", "types", "fp8", "convert", "memory", "math", "atomic", "grid", "debug"})
         out << "#include \"lowering/prelude/" << part << ".cuh\"\n";
-      out << "#include \"tests/lowering/host_hopper.h\"\n";
+      for (const char* part : {"mma", "hopper"}) out << "#include \"tests/lowering/host_" << part << ".h\"\n";
     }
     if (!CompileOnHost("-x c++-header " + header() + " -o " + header() + ".gch", folder_ + "/log"))
       unlink((header() + ".gch").c_str());

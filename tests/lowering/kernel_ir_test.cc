@@ -265,14 +265,14 @@ const Fault kData[] = {
      [](K k, I ids) {
        Loop(k)[kMma].op = kir::Mma{ids.acc, ids.b_reg, ids.a_reg};
      },
-     "not those of mma.m16n8k16"},
+     "not those of mma over"},
     {"MmaAccumulator", [](K k, I ids) { k.buffers[ids.acc].dtype = DType::kFloat16; }, "products in float16"},
     {"MmaGrid",
      [](K k, I ids) {
        k.buffers[ids.acc].layout = MmaAccumulatorLayout(64, 64, {4, 1});
        StoreLoop(k).layout = k.buffers[ids.acc].layout;
      },
-     "not those of mma.m16n8k16"},
+     "not those of mma over"},
     {"ReduceAxis",
      [](K k, I ids) {
        Append(k.body, kir::LaneReduce{ReduceOp::kSum, ids.acc, ids.acc, 2});

@@ -1,6 +1,7 @@
 // Fragments against the tables of the PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type", written out.
 #include "gtest/gtest.h"
 #include "lowering/layout.h"
+#include "lowering/layout_mma.h"
 #include "random_layout.h"
 
 namespace tilert {
@@ -67,6 +68,46 @@ INSTANTIATE_TEST_SUITE_P(Shapes, MmaLayoutTest,
                          testing::Combine(testing::Values<int64_t>(1, 16, 33, 64, 128), testing::Values<int64_t>(8, 16, 40, 128),
                                           testing::Values(WarpGrid{1, 1}, WarpGrid{4, 1}, WarpGrid{2, 2}, WarpGrid{1, 4},
                                                           WarpGrid{3, 2})));
+
+// "Matrix Fragments for mma.m16n8k32": a_i: row = groupID for (0 <= i < 4) or (8 <= i < 12), else groupID + 8; col = threadID_in_group
+// * 4 + (i & 3), + 16 for i >= 8. b_i: row = threadID_in_group * 4 + (i & 3), + 16 for i >= 4; col = groupID.
+// "Matrix Fragments for mma.m16n8k8" with .tf32: a0, a2: row = groupID, a1, a3: groupID + 8; col = threadID_in_group, + 4 for a2, a3.
+// b0: row = threadID_in_group, b1: + 4; col = groupID.
+TEST(MmaOfOtherTypes, FollowTheTables) {
+  const auto check = [](int bytes, int regs_a, int regs_b, auto a_element, auto b_element) {
+    const int64_t depth = MmaDepth(bytes);
+    for (const WarpGrid grid : {WarpGrid{1, 1}, WarpGrid{2, 2}, WarpGrid{4, 1}}) {
+      for (const int64_t k : {depth, 3 * depth, depth + 1}) {
+        const FragmentLayout a = MmaOperandALayout(64, k, grid, bytes), b = MmaOperandBLayout(40, k, grid, bytes);
+        ASSERT_TRUE(IsWellFormed(a) && IsWellFormed(b));
+        const int64_t k_atoms = (k + depth - 1) / depth, m_atoms = 4 / grid.m, n_atoms = (40 + 8 * grid.n - 1) / (8 * grid.n);
+        ASSERT_EQ(a.regs(), m_atoms * k_atoms * regs_a);
+        ASSERT_EQ(b.regs(), n_atoms * k_atoms * regs_b);
+        ForEachPlace(a, [&](const Place& p) {
+          const int64_t atom = p.reg / regs_a;
+          const Atom e = a_element(p.lane >> 2, p.lane % 4, static_cast<int>(p.reg % regs_a));
+          ASSERT_EQ(a.Coords(p), (std::vector<int64_t>{(p.warp % grid.m * m_atoms + atom / k_atoms) * 16 + e.row,
+                                                       atom % k_atoms * depth + e.col}));
+        });
+        ForEachPlace(b, [&](const Place& p) {
+          const int64_t atom = p.reg / regs_b;
+          const Atom e = b_element(p.lane >> 2, p.lane % 4, static_cast<int>(p.reg % regs_b));
+          ASSERT_EQ(b.Coords(p), (std::vector<int64_t>{(p.warp / grid.m * n_atoms + atom / k_atoms) * 8 + e.col,
+                                                       atom % k_atoms * depth + e.row}));
+        });
+      }
+    }
+  };
+  check(
+      1, 16, 8,
+      [](int group, int in_group, int i) {
+        return Atom{i < 4 || (i >= 8 && i < 12) ? group : group + 8, in_group * 4 + (i & 3) + (i >= 8 ? 16 : 0)};
+      },
+      [](int group, int in_group, int i) { return Atom{in_group * 4 + (i & 3) + (i >= 4 ? 16 : 0), group}; });
+  check(
+      4, 4, 2, [](int group, int in_group, int i) { return Atom{i % 2 == 0 ? group : group + 8, in_group + (i >= 2 ? 4 : 0)}; },
+      [](int group, int in_group, int i) { return Atom{in_group + (i == 1 ? 4 : 0), group}; });
+}
 
 // The probabilities of attention: an accumulator tile is, register for register, the A operand of the next product.
 TEST(MmaChainTest, AccumulatorHoldsWhatOperandANeeds) {

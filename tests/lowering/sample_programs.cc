@@ -23,12 +23,14 @@ Program GemmProgram(const GemmSample& s) {
   ProgramBuilder b("gemm");
   const Val M = b.Dim("M"), N = b.Dim("N"), K = b.Dim("K");
   const Buf A = s.transpose_a ? b.Tensor("A", s.dtype, {K, M}) : b.Tensor("A", s.dtype, {M, K});
-  const Buf B = s.transpose_b ? b.Tensor("B", s.dtype, {N, K}) : b.Tensor("B", s.dtype, {K, N});
+  const DType dtype_b = s.dtype_b == DType::kInvalid ? s.dtype : s.dtype_b;
+  const Buf B = s.transpose_b ? b.Tensor("B", dtype_b, {N, K}) : b.Tensor("B", dtype_b, {K, N});
   const Buf C = b.Tensor("C", s.result, {M, N}, Access::kOut);
   auto [bx, by] = b.Launch<2>("main", {CeilDiv(N, s.n), CeilDiv(M, s.m)}, s.threads);
   const Buf a = b.Shared("A_shared", s.dtype, s.transpose_a ? std::vector<Val>{s.k, s.m} : std::vector<Val>{s.m, s.k});
-  const Buf w = b.Shared("B_shared", s.dtype, s.transpose_b ? std::vector<Val>{s.n, s.k} : std::vector<Val>{s.k, s.n});
-  const Buf acc = b.Fragment("C_local", kF32, {s.m, s.n});
+  const Buf w = b.Shared("B_shared", dtype_b, s.transpose_b ? std::vector<Val>{s.n, s.k} : std::vector<Val>{s.k, s.n});
+  const Buf acc = b.Fragment("C_local", IsFloat(s.dtype) ? kF32 : DType::kInt32, {s.m, s.n});
+  b.SetFastMath(s.dtype == kF32);
   if (s.swizzle > 0) b.Add(Annotate{AnnotationKind::kUseSwizzle, kNoId, {b.E(b.Lit(s.swizzle))}, "row"});
   b.Fill(acc, 0);
   const Val ko = b.OpenFor(ForKind::kPipelined, "ko", 0, CeilDiv(K, s.k), 1, static_cast<uint32_t>(s.stages));

@@ -11,8 +11,9 @@ struct GemmSample {
   bool transpose_a = false, transpose_b = false;
   DType dtype = DType::kBFloat16, result = DType::kBFloat16;
   int64_t swizzle = 0;  // panel of T.use_swizzle
+  DType dtype_b = DType::kInvalid;  // that of A if not given
 };
-// C[M, N] = op(A) · op(B), all dims dynamic.
+// C[M, N] = op(A) · op(B), all dims dynamic. Integers are summed in int32; float32 may go as tf32.
 Program GemmProgram(const GemmSample& sample);
 // C[i] = A[i] + B[i], in blocks of `tile`.
 Program AddProgram(int64_t tile, int64_t threads, DType dtype);
