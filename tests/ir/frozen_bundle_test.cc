@@ -1,5 +1,5 @@
 // Bundles written by each released version must read as what they were. tests/frozen/bundle_v1_0.tilert was written once, from
-// SampleBundle(), bundle_v1_1.tilert from StagedBundle(). To make the file of a new version: frozen_bundle_test --update, with
+// SampleBundle(), bundle_v1_1.tilert from StagedBundle(), bundle_v1_2.tilert from ClusteredBundle(). To make the file of a new version: frozen_bundle_test --update, with
 // the name of the new file here; never rewrite one that is there.
 #include <cstdlib>
 #include <filesystem>
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "ir/builder.h"
 #include "ir/container.h"
 #include "ir/flat_reader.h"
 #include "ir/flat_writer.h"
@@ -43,6 +44,44 @@ Bundle StagedBundle() {
   return bundle;
 }
 
+// A launch in clusters, a loop that blocks share, and code that is launched so.
+Bundle ClusteredBundle() {
+  ProgramBuilder b("clustered");
+  Val n = b.Dim("N"), c = b.Constant("c", {2, 1}), split = b.Constant("split", {1, 2});
+  Buf x = b.Tensor("X", DType::kFloat32, {n, 64}), y = b.Tensor("Y", DType::kFloat32, {64}, Access::kOut);
+  b.Launch<1>("k0", {CeilDiv(n, 64)}, 128);
+  b.SetCluster({c});
+  Buf tile = b.Shared("tile", DType::kFloat32, {64}), sum = b.Fragment("sum", DType::kFloat32, {64});
+  b.Fill(sum, Val(0.0));
+  Val k = b.OpenFor(ForKind::kPipelined, "k", 0, n, 1, 2, {}, {}, split);
+  b.Copy(x.At({k, 0}, {1, 64}), tile);
+  Val i = b.OpenParallel({"i"}, {64})[0];
+  b.Store(sum, {i}, sum(i) + tile(i));
+  b.Close();
+  b.Close();
+  b.Copy(sum, y);
+  b.Close();
+  Bundle bundle;
+  bundle.programs = {*b.Build()};
+  PrebuiltCubin cubin;
+  cubin.program_digest = ProgramDigest(bundle.programs[0]);
+  cubin.constants = {{"c", 2}, {"split", 2}};
+  cubin.alignment = {16, 16};
+  cubin.dim_divisor = {1};
+  cubin.target = "sm_90a";
+  cubin.launch_abi = 3;
+  using Kind = CubinKernel::Arg::Kind;
+  CubinKernel kernel{"clustered_k0", {{Kind::kTensor, 1, 8}, {Kind::kDim, 0, 8}}, 128, 65536, false};
+  kernel.cluster = {2, 2};
+  cubin.kernels = {kernel};
+  cubin.code = bundle.Own(
+      "\x7f"
+      "ELF");
+  cubin.code_sha256 = Sha256Of(cubin.code);
+  bundle.cubins = {cubin};
+  return bundle;
+}
+
 void WriteIfMissing(const std::string& file, const std::string& bytes) {
   const std::filesystem::path path = std::filesystem::path(TILERT_SOURCE_DIR) / file;
   if (std::getenv("TILERT_UPDATE_GOLDEN") == nullptr || std::filesystem::exists(path)) return;
@@ -69,6 +108,8 @@ void ExpectReads(const std::string& file, uint16_t minor, const Bundle& expected
 
 TEST(FrozenBundle, Version1_0Reads) { ExpectReads("tests/frozen/bundle_v1_0.tilert", 0, SampleBundle()); }
 TEST(FrozenBundle, Version1_1Reads) { ExpectReads("tests/frozen/bundle_v1_1.tilert", 1, StagedBundle()); }
+
+TEST(FrozenBundle, Version1_2Reads) { ExpectReads("tests/frozen/bundle_v1_2.tilert", 2, ClusteredBundle()); }
 
 // Digests are keys of caches and of cubins: what identifies a program must not change.
 TEST(FrozenBundle, DigestsAreStable) {

@@ -154,9 +154,16 @@ TEST_F(BetweenBlocks, Sound) { EXPECT_TRUE(Simulated(kernel).ok()) << Simulated(
 
 TEST_F(BetweenBlocks, SlotsMustBeReleasedToEverybody) {
   kernel.rings[0].multicasts.clear();
+  EXPECT_THAT(kir::VerifyKernel(kernel), HasSubstr("is shared by blocks that ring"));
   EXPECT_THAT(std::string(Simulated(kernel).message()), HasSubstr("deadlock"));
   kernel.rings[0].consumers /= 2;
   EXPECT_THAT(std::string(Simulated(kernel).message()), HasSubstr("of block"));
+}
+
+TEST_F(BetweenBlocks, VerifierCountsArrivals) {
+  EXPECT_EQ(kir::VerifyKernel(kernel), "");
+  kernel.rings[0].consumers /= 2;
+  EXPECT_THAT(kir::VerifyKernel(kernel), HasSubstr("counts 4 consumers, 8 warps release its slots"));
 }
 
 TEST_F(BetweenBlocks, NobodyMayEndWhileOthersSignalIt) {
