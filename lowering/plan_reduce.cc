@@ -53,11 +53,6 @@ ReduceOp PartialOp(ReduceOp op) {
 }  // namespace
 
 absl::Status PlanBuilder::EmitReduce(const Reduce& reduce) {
-  const bool skips_nan = !reduce.nan_propagate && IsFloat(s_.buffer(reduce.src.buffer).dtype) && reduce.op != ReduceOp::kSum && reduce.op != ReduceOp::kAbsSum;
-  if (skips_nan) {
-    return absl::UnimplementedError(Cat("a reduction with nan_propagate=False is not lowered to GPU code yet", Where(s_.program, loc_),
-                                        "; leave it out where no operand is NaN"));
-  }
   BufferId src = buffers_[reduce.src.buffer];
   const BufferId dst = buffers_[reduce.dst.buffer];
   const int axis = static_cast<int>(reduce.axis);

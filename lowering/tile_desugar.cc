@@ -2,6 +2,7 @@
 // Reduce on fragments, Fill of whole fragments, Parallel, and control flow.
 #include "ir/status_util.h"
 #include "lowering/affine.h"
+#include "lowering/tile_access.h"
 #include "lowering/tile_state.h"
 
 namespace tilert {
@@ -97,7 +98,40 @@ class Desugar {
     return IsInteger(to) ? to : from;
   }
 
+  // The least operand of a reduction that skips NaN: what stands for one changes nothing.
+  Expr Neutral(ReduceOp op, DType dtype) {
+    const double extreme = dtype == DType::kFloat8E4M3 ? 448.0 : __builtin_inf();
+    return s_.E().Float(op == ReduceOp::kMax ? -extreme : op == ReduceOp::kMin ? extreme : 0.0, dtype);
+  }
+
+  // A copy of `region` in a fragment, with `neutral` for NaN.
+  absl::StatusOr<Region> WithoutNan(const Region& region, Expr neutral, const SourceLoc& loc, Block& out) {
+    TILERT_ASSIGN_OR_RETURN(const Region copy, CopyInto(region, Scope::kFragment, loc, out));
+    const DType dtype = s_.buffer(copy.buffer).dtype;
+    out.push_back(Loop(copy, loc, [&](const std::vector<Expr>& at, const std::vector<VarId>&) {
+      const Expr value = s_.E().Load(copy.buffer, dtype, at);
+      const Expr is_nan = s_.E().Make(ExprOp::kIsNan, DType::kBool, {value});
+      return Store{copy.buffer, at, s_.E().Make(ExprOp::kSelect, dtype, {is_nan, neutral, value})};
+    }));
+    return copy;
+  }
+
+  // max, min or absmax that skips NaN, as one that does not.
+  absl::Status SkipNan(Reduce* reduce, const SourceLoc& loc, Block& out) {
+    const DType from = s_.buffer(reduce->src.buffer).dtype, to = s_.buffer(reduce->dst.buffer).dtype;
+    TILERT_ASSIGN_OR_RETURN(reduce->src, WithoutNan(reduce->src, Neutral(reduce->op, from), loc, out));
+    if (!reduce->clear && IsFloat(to)) {
+      TILERT_ASSIGN_OR_RETURN(const Region old, WithoutNan(reduce->dst, Neutral(reduce->op, to), loc, out));
+      out.push_back({Copy{old, reduce->dst}, loc});
+    }
+    reduce->nan_propagate = true;
+    return absl::OkStatus();
+  }
+
   absl::Status FragmentReduce(Reduce reduce, const SourceLoc& loc, Block& out) {
+    const bool is_extreme = reduce.op == ReduceOp::kMax || reduce.op == ReduceOp::kMin || reduce.op == ReduceOp::kAbsMax;
+    if (!reduce.nan_propagate && is_extreme && IsFloat(s_.buffer(reduce.src.buffer).dtype))
+      TILERT_RETURN_IF_ERROR(SkipNan(&reduce, loc, out));
     const bool ready = s_.scope(reduce.src.buffer) == Scope::kFragment && s_.IsWhole(reduce.src);
     if (!ready) {
       TILERT_ASSIGN_OR_RETURN(reduce.src, CopyInto(reduce.src, Scope::kFragment, loc, out));
@@ -179,11 +213,26 @@ class Desugar {
   TileState& s_;
 };
 
+// Drops fragments that nothing reads or writes: a constant of the program may leave out the code that did.
+absl::Status DropUnused(TileState& state) {
+  absl::flat_hash_set<BufferId> used;
+  for (const Stmt& stmt : state.L().body) {
+    used.merge(BuffersRead(state.program, stmt));
+    used.merge(BuffersWritten(stmt));
+  }
+  return RewriteBlock(state.L().body, [&](Stmt stmt, Block& out) {
+    auto* alloc = std::get_if<Alloc>(&stmt.op);
+    if (alloc == nullptr || (state.scope(alloc->buffer) != Scope::kFragment && state.scope(alloc->buffer) != Scope::kShared) || used.contains(alloc->buffer)) out.push_back(std::move(stmt));
+    return absl::OkStatus();
+  });
+}
+
 }  // namespace
 
 absl::Status DesugarTiles(TileState& state) {
   Desugar desugar(state);
-  return RewriteBlock(state.L().body, [&](Stmt stmt, Block& out) { return desugar.Run(std::move(stmt), out); });
+  TILERT_RETURN_IF_ERROR(RewriteBlock(state.L().body, [&](Stmt stmt, Block& out) { return desugar.Run(std::move(stmt), out); }));
+  return DropUnused(state);
 }
 
 }  // namespace tilert
