@@ -241,43 +241,73 @@ TEST_F(StdKernels, VariantsOfThisGpu) {
 
 // More tiles than SMs, ragged ends, few tiles with a long K, one row; and every number of K steps around the depth of a pipeline.
 // A sample of the elements against sums in double precision; all of them written.
-TEST_F(StdKernels, GemmManyTiles) {
+class SampledGemms : public StdKernels {
+ protected:
+  // Runs `entry` with the bundle's choice of a schedule, and says what that was.
+  std::string CheckSampled(const std::string& entry, const std::array<int64_t, 3>& shape) {
+    const auto [m, n, k] = shape;
+    SCOPED_TRACE(testing::Message() << entry << " " << m << "x" << n << "x" << k);
+    const auto program = FindProgram(*file_, entry);
+    EXPECT_TRUE(program.ok());
+    if (bundle_ == nullptr) bundle_ = OpenedBundle::FromMemory(file_->bytes, false).value();
+    const tool::ChosenProgram chosen{Verify(*program).value(), {}, bundle_};
+    auto call = MakeArguments(*program, {{"M", m}, {"N", n}, {"K", k}}, ++seed_);
+    EXPECT_TRUE(call.ok());
+    const auto run = tool::DeviceCall::Make(*device_, chosen, *call);
+    EXPECT_TRUE(run.ok()) << run.status();
+    if (!run.ok()) return "";
+    const std::string choice = (*run)->ChoiceText().value_or("?");
+    SCOPED_TRACE(choice);
+    EXPECT_TRUE((*run)->Launch().ok());
+    EXPECT_TRUE((*run)->Finish(*call).ok());
+    CheckResult(entry, shape, *call);
+    return choice;
+  }
+
+ private:
+  void CheckResult(const std::string& entry, const std::array<int64_t, 3>& shape, const tool::CallArguments& call) {
+    const auto [m, n, k] = shape;
+    const std::vector<double> a = Numbers(call.arrays[0]), b = Numbers(call.arrays[1]), c = Numbers(call.arrays[2]);
+    const auto unwritten = std::find_if(c.begin(), c.end(), [](double v) { return std::isnan(v); });
+    ASSERT_EQ(unwritten, c.end()) << "element " << unwritten - c.begin() << " was not written";
+    const double epsilon = Epsilon(call.arrays[2].dtype);
+    std::mt19937_64 random(seed_);
+    for (int sample = 0; sample < 4000; ++sample) {
+      // The last rows and columns more often than the rest: that is where tiles end.
+      const int64_t i = sample % 4 == 0 ? m - 1 : static_cast<int64_t>(random() % static_cast<uint64_t>(m));
+      const int64_t j = sample % 4 == 1 ? n - 1 : static_cast<int64_t>(random() % static_cast<uint64_t>(n));
+      double sum = 0, size = 0;
+      for (int64_t p = 0; p < k; ++p) {
+        const double x = a[entry[5] == 't' ? p * m + i : i * k + p] * b[entry[6] == 't' ? j * k + p : p * n + j];
+        sum += x, size += std::fabs(x);
+      }
+      ASSERT_LE(std::fabs(c[i * n + j] - sum), epsilon * std::fabs(sum) + 4.0 * static_cast<double>(k) * 0x1p-24 * size)
+          << "at " << i << ", " << j;
+    }
+  }
+
+  std::shared_ptr<const OpenedBundle> bundle_;
+};
+
+TEST_F(SampledGemms, GemmManyTiles) {
   std::vector<std::array<int64_t, 3>> shapes = {{2100, 4360, 520}, {4095, 4104, 264}, {2049, 4097, 131},
                                                 {257, 4104, 4104}, {1, 14336, 1024},  {100, 8192, 2048}};
   for (int64_t steps = 1; steps <= 13; ++steps) shapes.push_back({300, 520, 64 * steps});
-  const auto bundle = OpenedBundle::FromMemory(file_->bytes, false).value();
   for (const std::string entry : {"gemm_nt_bf16", "gemm_nn_bf16", "gemm_nt_f16", "gemm_tn_bf16", "gemm_tt_f16"}) {
-    const auto program = FindProgram(*file_, entry);
-    ASSERT_TRUE(program.ok());
-    const tool::ChosenProgram chosen{Verify(*program).value(), {}, bundle};
-    for (const auto& [m, n, k] : shapes) {
-      SCOPED_TRACE(testing::Message() << entry << " " << m << "x" << n << "x" << k);
-      auto call = MakeArguments(*program, {{"M", m}, {"N", n}, {"K", k}}, ++seed_);
-      ASSERT_TRUE(call.ok());
-      const auto run = tool::DeviceCall::Make(*device_, chosen, *call);  // with the bundle's choice of a schedule
-      ASSERT_TRUE(run.ok()) << run.status();
-      SCOPED_TRACE((*run)->ChoiceText().value_or("?"));
-      ASSERT_TRUE((*run)->Launch().ok());
-      ASSERT_TRUE((*run)->Finish(*call).ok());
-      const std::vector<double> a = Numbers(call->arrays[0]), b = Numbers(call->arrays[1]), c = Numbers(call->arrays[2]);
-      const auto unwritten = std::find_if(c.begin(), c.end(), [](double v) { return std::isnan(v); });
-      ASSERT_EQ(unwritten, c.end()) << "element " << unwritten - c.begin() << " was not written";
-      const double epsilon = Epsilon(call->arrays[2].dtype);
-      std::mt19937_64 random(seed_);
-      for (int sample = 0; sample < 4000; ++sample) {
-        // The last rows and columns more often than the rest: that is where tiles end.
-        const int64_t i = sample % 4 == 0 ? m - 1 : static_cast<int64_t>(random() % static_cast<uint64_t>(m));
-        const int64_t j = sample % 4 == 1 ? n - 1 : static_cast<int64_t>(random() % static_cast<uint64_t>(n));
-        double sum = 0, size = 0;
-        for (int64_t p = 0; p < k; ++p) {
-          const double x = a[entry[5] == 't' ? p * m + i : i * k + p] * b[entry[6] == 't' ? j * k + p : p * n + j];
-          sum += x, size += std::fabs(x);
-        }
-        ASSERT_LE(std::fabs(c[i * n + j] - sum), epsilon * std::fabs(sum) + 4.0 * static_cast<double>(k) * 0x1p-24 * size)
-            << "at " << i << ", " << j;
-      }
+    for (const std::array<int64_t, 3>& shape : shapes) CheckSampled(entry, shape);
+  }
+}
+
+// Rows that TMA cannot take: of all tensors, of one input, of the result only.
+TEST_F(SampledGemms, GemmUnaligned) {
+  int restrided = 0;
+  for (const std::string entry : {"gemm_nt_bf16", "gemm_nn_bf16", "gemm_tn_f16", "gemm_tt_bf16"}) {
+    for (const std::array<int64_t, 3>& shape : std::vector<std::array<int64_t, 3>>{
+             {1001, 1003, 1005}, {2049, 2056, 515}, {2056, 2049, 512}, {1000, 2056, 2049}, {4097, 67, 2050}, {65, 131, 77}}) {
+      restrided += CheckSampled(entry, shape).find("copied to aligned rows") != std::string::npos;
     }
   }
+  EXPECT_GT(restrided, 0);
 }
 
 // Shapes of 8-bit GEMMs: rows that TMA can read and rows that it cannot.
