@@ -25,6 +25,7 @@ struct TilePass {
 constexpr TilePass kTilePasses[] = {
     {"safe-values", "first: what is read outside a buffer is part of the statements from here on", ApplySafeValues},
     {"private-to-fragments", "before desugaring, which makes loops without private memory only", PrivateToFragments},
+    {"read-block-values", "before copies are told apart by what they depend on", ReadBlockValues},
     {"desugar", "before the passes that know fewer statements", DesugarTiles},
     {"split-sums", "before loops are split by their masks: the loop is still one", SplitSumsOverBlocks},
     {"split-loops", "before tiles are made of memory accesses: conditions are still where they were written", SplitLoops, true},
@@ -103,13 +104,13 @@ absl::StatusOr<TileState> MakeTileState(const Program& program, size_t launch, c
   return state;
 }
 
-// One stage less for the loops of the launch that keep the most tiles in flight; false if none keeps more than one.
+// One stage less for the loops of the launch that keep the most tiles in flight; false if none is left that overlaps anything.
 bool TakeStage(Program& program, size_t launch, std::string* report) {
-  int64_t most = 1;
+  int64_t most = 0;
   ForEachStmt(program.launches[launch].body, [&](const Stmt& stmt) {
     if (auto* loop = std::get_if<For>(&stmt.op)) most = std::max(most, NumStages(program.exprs, *loop));
   });
-  if (most <= 1) return false;
+  if (most == 0) return false;
   const std::function<void(Block&)> lower = [&](Block& block) {
     for (Stmt& stmt : block) {
       for (Block* child : ChildBlocks(stmt)) lower(*child);

@@ -49,11 +49,12 @@ bool IsMmaType(const TileState& state, const Gemm& gemm) {
 constexpr int64_t kInstructionM = 64, kLargestN = 256, kStepBytes = 32;
 
 // The warpgroups as a grid over m × n; none when they don't divide it. Rows are split first: then all share one large B.
-bool WarpgroupGrid(GemmPolicy policy, int64_t m, int64_t n, int warpgroups, int64_t n_unit, WarpGrid* grid) {
+bool WarpgroupGrid(GemmPolicy policy, int64_t m, int64_t n, int warpgroups, int64_t n_unit, int64_t n_part, WarpGrid* grid) {
   double best = -1;
   for (int gm = 1; gm <= warpgroups; ++gm) {
     const int gn = warpgroups / gm;
     if (warpgroups % gm != 0 || m % (kInstructionM * gm) != 0 || n % (n_unit * gn) != 0 || n / gn > kLargestN) continue;
+    if (gn > 1 && n / gn % n_part != 0) continue;
     // Bytes of shared memory that one instruction reads for its work: A is 64 rows, B n / gn.
     double cost = 1.0 / (n / gn) + 1.0 / kInstructionM + 0.001 * gn;
     if (policy == GemmPolicy::kFullRow) cost += gn - 1;
@@ -109,11 +110,19 @@ bool ChooseWgmma(const TileState& state, const Gemm& gemm, GemmChoice* choice) {
     return state.scope(region.buffer) == Scope::kFragment && region.extent.size() == 2 && state.IsWhole(region);
   };
   const int64_t n_unit = c.dtype == DType::kInt32 ? 16 : 8;
+  // Where several warpgroups share the columns, each takes whole panels of an operand that lies along them.
+  const auto part = [&](const Region& region, bool k_last) -> int64_t {
+    const int bytes = DTypeBytes(state.buffer(region.buffer).dtype);
+    return k_last || state.scope(region.buffer) != Scope::kShared ? 1 : SwizzledShared(state.TileShape(region.buffer), bytes).panel / bytes;
+  };
   const int warpgroups = state.warps / 4;
   choice->unit = GemmUnit::kWgmma;
-  if ((a_shared || in_registers(gemm.a)) && b_shared && WarpgroupGrid(gemm.policy, shape.m, shape.n, warpgroups, n_unit, &choice->grid)) return true;
+  if ((a_shared || in_registers(gemm.a)) && b_shared &&
+      WarpgroupGrid(gemm.policy, shape.m, shape.n, warpgroups, n_unit, part(gemm.b, gemm.transpose_b), &choice->grid))
+    return true;
   choice->transposed = true;
-  return (b_shared || in_registers(gemm.b)) && a_shared && WarpgroupGrid(gemm.policy, shape.n, shape.m, warpgroups, n_unit, &choice->grid);
+  return (b_shared || in_registers(gemm.b)) && a_shared &&
+         WarpgroupGrid(gemm.policy, shape.n, shape.m, warpgroups, n_unit, part(gemm.a, !gemm.transpose_a), &choice->grid);
 }
 
 FragmentLayout Swapped(FragmentLayout layout, bool swap) {

@@ -7,7 +7,9 @@
 namespace tilert {
 namespace {
 
+// Workspaces without memory (yet) overlap nothing.
 bool Overlap(const LaunchValues::Tensor& a, const LaunchValues::Tensor& b) {
+  if (a.first == nullptr || b.first == nullptr) return false;
   const auto a_first = reinterpret_cast<uintptr_t>(a.first), b_first = reinterpret_cast<uintptr_t>(b.first);
   return a_first < b_first + static_cast<uintptr_t>(b.bytes) && b_first < a_first + static_cast<uintptr_t>(a.bytes) &&
          a.bytes != 0 && b.bytes != 0;

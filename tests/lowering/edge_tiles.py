@@ -249,3 +249,136 @@ def chained(
                 half[i, j] = T.max(middle[i, j], 0.0)  # through shared memory, while the next tiles arrive
             T.gemm(half, w, acc)
         T.copy(acc, Y[bx * 32, 0])
+
+
+@T.prim_func
+def across(X: T.Tensor((M, N), "float16"), Y: T.Tensor((M, N), "float16")):
+    # Two panels of columns, written by copies and by elements, read across.
+    with T.Kernel(T.ceildiv(M, 32), T.ceildiv(N, 128), threads=64) as (bx, by):
+        s = T.alloc_shared((32, 128), "float16")
+        f = T.alloc_fragment((128, 32), "float16")
+        T.copy(X[bx * 32, by * 128], s)
+        for i, j in T.Parallel(8, 128):
+            s[i, j] = s[i, j] + s[i + 8, j]
+        for j, i in T.Parallel(128, 32):
+            f[j, i] = s[i, j]
+        for j, i in T.Parallel(128, 32):
+            s[i, j] = f[j, i] + f[j, i]
+        T.copy(s, Y[bx * 32, by * 128])
+
+
+@T.prim_func
+def private_memory(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    # What a point of a parallel loop has for itself: a variable set in branches, an array filled in a short loop, and one under a run-time loop.
+    with T.Kernel(T.ceildiv(M, 8), T.ceildiv(N, 32), threads=64) as (bx, by):
+        f = T.alloc_fragment((8, 32), "float32")
+        T.copy(X[bx * 8, by * 32], f)
+        for i, j in T.Parallel(8, 32):
+            sign = T.alloc_var("float32")
+            if f[i, j] > 0.0:
+                sign = 1.0
+            else:
+                sign = -1.0
+            powers = T.alloc_local((4,), "float32")
+            T.fill(powers, 1.0)
+            for k in T.serial(1, 4):
+                powers[k] = powers[k - 1] * f[i, j]
+            total = T.alloc_var("float32")
+            total = 0.0
+            for k in T.unroll(4):
+                total += powers[k]
+            for k in T.serial(i % 3):
+                total += 1.0
+            f[i, j] = total * sign
+        T.copy(f, Y[bx * 8, by * 32])
+
+
+@T.prim_func
+def safe_value(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    with T.Kernel(T.ceildiv(M, 8), threads=64) as bx:
+        s = T.alloc_shared((8, 32), "float32")
+        lowest = T.alloc_fragment((8,), "float32")
+        f = T.alloc_fragment((8, 32), "float32")
+        T.annotate_safe_value({X: 100.0})
+        T.fill(lowest, 50.0)
+        for k in T.serial(T.ceildiv(N, 32)):
+            T.copy(X[bx * 8, k * 32], s)
+            T.copy(s, f)
+            T.reduce_min(f, lowest, dim=1, clear=False)
+        for k in T.serial(T.ceildiv(N, 32)):
+            for i, j in T.Parallel(8, 32):
+                Y[bx * 8 + i, k * 32 + j] = lowest[i] + X[bx * 8 + i, k * 32 + j + 1]
+
+
+@T.prim_func
+def skips_nan(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    # Square roots of negative numbers are NaN; a row of nothing else gives the least value.
+    with T.Kernel(T.ceildiv(M, 8), T.ceildiv(N, 32), threads=64) as (bx, by):
+        f = T.alloc_fragment((8, 32), "float32")
+        high = T.alloc_fragment((8,), "float32")
+        low = T.alloc_fragment((8,), "float32")
+        T.copy(X[bx * 8, by * 32], f)
+        for i, j in T.Parallel(8, 32):
+            f[i, j] = T.sqrt(f[i, j] - 0.5)
+        T.reduce_max(f, high, dim=1, nan_propagate=False)
+        for i in T.Parallel(8):
+            low[i] = T.sqrt(f[i, 0])
+        T.reduce_min(f, low, dim=1, clear=False, nan_propagate=False)
+        for i, j in T.Parallel(8, 32):
+            Y[bx * 8 + i, by * 32 + j] = T.if_then_else(j < 16, high[i], low[i])
+
+
+@T.prim_func
+def begins_by_values(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    # Where tiles begin is in fragments: fixed in front of a pipeline, and changed by a loop.
+    with T.Kernel(T.ceildiv(M, 8), threads=64) as bx:
+        first = T.alloc_fragment((2,), "int32")
+        s = T.alloc_shared((8, 16), "float32")
+        total = T.alloc_fragment((8, 16), "float32")
+        first[0] = bx * 8
+        first[1] = 0
+        T.clear(total)
+        for k in T.Pipelined(T.ceildiv(N, 16), num_stages=2):
+            T.copy(X[first[0], k * 16], s)
+            for i, j in T.Parallel(8, 16):
+                total[i, j] += s[i, j]
+        for k in T.serial(T.ceildiv(N, 16)):
+            T.copy(X[first[0], first[1]], s)
+            for i, j in T.Parallel(8, 16):
+                s[i, j] += total[i, j]
+            T.copy(s, Y[first[0], first[1]])
+            first[1] = first[1] + 16
+
+
+@T.prim_func
+def fewer_stages(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    # Four tiles in flight are more than shared memory holds.
+    with T.Kernel(T.ceildiv(M, 128), threads=256) as bx:
+        s = T.alloc_shared((128, 128), "float32")
+        total = T.alloc_fragment((128, 128), "float32")
+        T.clear(total)
+        for k in T.Pipelined(T.ceildiv(N, 128), num_stages=4):
+            T.copy(X[bx * 128, k * 128], s)
+            for i, j in T.Parallel(128, 128):
+                total[i, j] += s[i, j]
+        T.copy(total, Y[bx * 128, 0])
+
+
+@T.prim_func
+def made_anew(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    # Tiles that each iteration makes anew lie in the same memory; the one that lives on does not.
+    with T.Kernel(T.ceildiv(M, 32), threads=64) as bx:
+        f = T.alloc_fragment((32, 32), "float32")
+        a = T.alloc_shared((32, 32), "float32")
+        b = T.alloc_shared((32, 32), "float32")
+        lives = T.alloc_shared((32, 32), "float32")
+        T.fill(lives, 1.0)
+        for k in T.serial(T.ceildiv(N, 32)):
+            T.copy(X[bx * 32, k * 32], f)
+            T.copy(f, a)
+            for i, j in T.Parallel(32, 32):
+                f[i, j] = a[j, i]
+            T.copy(f, b)
+            for i, j in T.Parallel(32, 32):
+                lives[i, j] += b[i, 31 - j]
+            T.copy(lives, Y[bx * 32, k * 32])

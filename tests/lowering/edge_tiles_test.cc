@@ -39,9 +39,7 @@ void ExpectAgrees(const std::string& entry, const Shapes& shapes, Make make, con
 }
 
 auto Matrices(DType type) {
-  return [type](int64_t m, int64_t n) {
-    return std::vector<std::pair<DType, Shape>>{{type, {m, n}}, {type, {m, n}}};
-  };
+  return [type](int64_t m, int64_t n) { return std::vector<std::pair<DType, Shape>>{{type, {m, n}}, {type, {m, n}}}; };
 }
 
 constexpr DType kF32 = DType::kFloat32, kI32 = DType::kInt32;
@@ -54,6 +52,24 @@ TEST(EdgeTiles, Unread) { ExpectAgrees("unread", kShapes, Matrices(kF32)); }
 TEST(EdgeTiles, OneElement) { ExpectAgrees("one_element", {{1, 1}, {3, 5}}, Matrices(kF32)); }
 TEST(EdgeTiles, SumsOfSums) { ExpectAgrees("sums_of_sums", kShapes, Matrices(kI32)); }
 TEST(EdgeTiles, Jumps) { ExpectAgrees("jumps", {{1, 1}, {5, 33}, {8, 40}}, Matrices(kI32)); }
+
+TEST(EdgeTiles, PrivateMemory) { ExpectAgrees("private_memory", kShapes, Matrices(kF32), {.relative = 0x1p-20}); }
+TEST(EdgeTiles, SafeValue) { ExpectAgrees("safe_value", kShapes, Matrices(kF32)); }
+TEST(EdgeTiles, SkipsNan) { ExpectAgrees("skips_nan", kShapes, Matrices(kF32), {.relative = 0x1p-20}); }
+
+TEST(EdgeTiles, BeginsByValues) {
+  ExpectAgrees("begins_by_values", kShapes, Matrices(kF32), {.relative = 0x1p-20, .of_magnitude = 0x1p-20});
+}
+TEST(EdgeTiles, FewerStages) { ExpectAgrees("fewer_stages", {{5, 400}}, Matrices(kF32), {.of_magnitude = 0x1p-20}); }
+
+TEST(EdgeTiles, MadeAnew) {
+  ExpectAgrees("made_anew", {{32, 64}, {33, 70}}, Matrices(kF32), {.of_magnitude = 0x1p-20});
+  const Program program = CompileEdge("made_anew");
+  const absl::StatusOr<Lowered> lowered = Lower(program, GeneralArgClass(program), *FindTarget("sm_80", "auto"), {});
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  const int64_t tile = 32 * 33 * 4;  // padded
+  EXPECT_LE(lowered->kernels[0].shared_bytes, 3 * tile) << "four tiles, of which two at least share their memory";
+}
 
 TEST(EdgeTiles, Histogram) {
   ExpectAgrees("histogram", {{0, 1}, {1, 1}, {3, 65}, {2, 128}}, [](int64_t m, int64_t n) {
@@ -72,6 +88,8 @@ TEST(EdgeTiles, Rotate) {
     return std::vector<std::pair<DType, Shape>>{{DType::kFloat16, {m, n, 5}}, {DType::kFloat16, {5, m, n}}};
   });
 }
+
+TEST(EdgeTiles, Across) { ExpectAgrees("across", {{1, 1}, {32, 128}, {33, 130}, {70, 257}}, Matrices(DType::kFloat16)); }
 
 TEST(EdgeTiles, Chained) {
   const auto make = [](int64_t m, int64_t n) {
