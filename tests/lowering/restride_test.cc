@@ -165,6 +165,18 @@ TEST(Restride, ProductsAreTheSame) {
   }
 }
 
+// Two instances of a warpgroup, each with pieces of shared memory of its own.
+TEST(Restride, ResultsInPiecesBySeveralInstances) {
+  const std::string tile = "transpose_B=true block_M=128 block_N=96 block_K=64 num_stages=2 threads=128";
+  const Program program = CompileSource("kernels/gemm.py", "gemm", ParseSettings(tile));
+  const auto kernels = PlanAll(program, PaddedArgClass(program, SharedInputs(program)), "sm_90a");
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  const kir::Roles* const roles = std::get_if<kir::Roles>(&(*kernels)[0].body.front().op);
+  ASSERT_NE(roles, nullptr);
+  EXPECT_EQ(roles->roles[0].instances, 2);
+  CompareProducts(tile, "sm_90a", 260, 203, 131);
+}
+
 // As it is launched: wide tiles whose results leave element by element.
 TEST(Restride, CompilesWithoutSpills) {
   if (!HasNvrtc()) GTEST_SKIP() << "no NVRTC";
