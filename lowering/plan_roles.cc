@@ -113,8 +113,11 @@ absl::Status PlanBuilder::EmitRoles() {
     TakeTurns(&tiles.body);
   }
   if (!k_.cluster.empty()) TILERT_RETURN_IF_ERROR(OnlyInsideGrid(&tiles.body));
+  const bool stores = std::any_of(tiles.body.begin(), tiles.body.end(), [](const kir::Stmt& stmt) {
+    return HasAny<kir::TmaStore>(stmt, [](const kir::TmaStore&) { return true; });
+  });
   compute.body.push_back({std::move(tiles), {}});
-  if (!store_stages_.empty()) compute.body.push_back({kir::StoreWait{0, true, {}}, {}});
+  if (stores) compute.body.push_back({kir::StoreWait{0, true, {}}, {}});
   SetProducerVars();
   TILERT_RETURN_IF_ERROR(EmitProducer(s_.L().body, fills.body));
   load.body.push_back({std::move(fills), {}});
@@ -122,7 +125,9 @@ absl::Status PlanBuilder::EmitRoles() {
   s_.report += Cat("  ", compute.warps, " warps", instances_ > 1 ? ", twice in turns," : "", " compute", compute.max_registers > 0 ? Cat(" (", compute.max_registers, " registers)") : "", ", ", load.warps,
                    load.warps == 1 ? " loads\n" : " load\n");
   k_.body.push_back({kir::Roles{{std::move(compute), std::move(load)}}, {}});
-  if (!k_.cluster.empty()) k_.body.push_back({kir::ClusterSync{}, {}});  // no block ends while others still signal it
+  // No block ends while others still fill or release its slots.
+  const bool shares = std::any_of(k_.rings.begin(), k_.rings.end(), [](const kir::Ring& ring) { return !ring.multicasts.empty(); });
+  if (shares) k_.body.push_back({kir::ClusterSync{}, {}});
   return absl::OkStatus();
 }
 

@@ -75,6 +75,16 @@ TEST(Bundle, StagesOfAPipelineMayBeAKnob) {
   EXPECT_EQ(DecodeHeader(Write(bundle))->minor, 0);
 }
 
+TEST(Bundle, SplitLoopsNeedVersion1_2) {
+  Bundle bundle;
+  bundle.programs = {SplitProgram()};
+  const std::string bytes = Write(bundle);
+  EXPECT_EQ(DecodeHeader(bytes)->minor, 2);
+  const absl::StatusOr<Bundle> back = ReadBundle(bytes);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_TRUE(*back == bundle);
+}
+
 TEST(Bundle, KernelsWithTensorMapsNeedVersion1_1) {
   Bundle bundle = SampleBundle();
   EXPECT_EQ(DecodeHeader(Write(bundle))->minor, 0);

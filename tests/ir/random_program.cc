@@ -199,8 +199,9 @@ void Generator::Loop(int depth) {
   const bool was_in_loop = std::exchange(in_loop_, true);
   const auto kind = static_cast<ForKind>(1 + Pick(5));
   const Val num_stages = kind != ForKind::kPipelined ? Val(0) : Flip() ? Val(Pick(4)) : stages_ + Pick(2);
+  const Val split = kind == ForKind::kPipelined && Flip() ? Val(1 + Pick(8)) : Val();
   Val k = b_.OpenFor(kind, Name("k"), Flip() ? Val(0) : Val(Pick(4)), b_.Apply(ExprOp::kMin, {IndexExpr(2), 9}), 1 + Pick(2),
-                     num_stages);
+                     num_stages, {}, {}, split);
   indices_.push_back(k);
   Body(depth - 1);
   indices_.pop_back();

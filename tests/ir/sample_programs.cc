@@ -225,6 +225,22 @@ Program StagedProgram() {
   return Finish(b);
 }
 
+Program SplitProgram() {
+  ProgramBuilder b("split");
+  Val n = b.Dim("N"), ways = b.Constant("ways", {1, 2, 4});
+  Buf x = b.Tensor("X", DType::kFloat32, {n}), y = b.Tensor("Y", DType::kFloat32, {n}, Access::kOut);
+  b.Launch<1>("k0", {1}, 32);
+  Buf tile = b.Shared("tile", DType::kFloat32, {32});
+  for (Val split : {ways, Val(1), ways * 2}) {
+    Val k = b.OpenFor(ForKind::kPipelined, "k", 0, CeilDiv(n, 32), 1, 2, {}, {}, split);
+    b.Copy(x.At({k * 32}, {32}), tile);
+    b.Copy(tile, y.At({k * 32}, {32}));
+    b.Close();
+  }
+  b.Close();
+  return Finish(b);
+}
+
 std::vector<Program> SamplePrograms() { return {ScaleProgram(), GemmProgram(), EveryStatementProgram(), ExpertProgram()}; }
 
 }  // namespace tilert

@@ -18,6 +18,8 @@ Program ExpertProgram();
 
 // The samples of format 1.0: what tests/frozen/bundle_v1_0.tilert holds.
 std::vector<Program> SamplePrograms();
+// What needs format 1.2: loops that blocks may share.
+Program SplitProgram();
 // What needs format 1.1: a pipelined loop whose num_stages is a knob.
 Program StagedProgram();
 
