@@ -1,6 +1,7 @@
 #include "ir/executor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cfenv>
 #include <memory>
 #include <numeric>
@@ -84,7 +85,7 @@ class Executor {
       const absl::Status status = BindShape(program_, program_.buffers[buffer], bound_, &tensors_[buffer]);
       if (!status.ok()) return exec::Located(program_, program_.buffers[buffer].loc, status);
     }
-    LaunchState state{program_, plan, tensors_, options_};
+    LaunchState state{program_, plan, tensors_, options_, steps_};
     int64_t blocks = 1;
     for (Expr extent : launch.grid) {
       TILERT_ASSIGN_OR_RETURN(const int64_t e, EvalBound(program_, extent, bound_));
@@ -163,6 +164,7 @@ class Executor {
   const Program& program_;
   const ExecOptions& options_;
   BoundArgs bound_;
+  std::atomic<uint64_t> steps_{0};
   std::vector<BoundTensor> tensors_;  // by BufferId
   std::vector<std::unique_ptr<char[]>> workspaces_;
   int64_t workspace_bytes_ = 0;

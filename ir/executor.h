@@ -19,7 +19,7 @@ struct ExecOptions {
   bool check_unwritten = false;  // report reads of shared, fragment or local elements that were never written
   uint64_t seed = 0;             // other than 0: blocks and parallel points run in an order drawn from it
   int64_t max_bytes = int64_t{4} << 30;         // of workspaces, and of each block's own memory
-  uint64_t max_steps = 0;                       // statements a block may execute; 0: no limit
+  uint64_t max_steps = 0;                       // statements that all blocks together may execute, more or less; 0: no limit
   std::function<void(std::string_view)> print;  // receives T.print output, one call a statement, never two at once
 };
 

@@ -47,7 +47,10 @@ absl::Status BlockRunner::Run(int64_t block) {
   main_.copies.clear();
   main_.gemms.clear();
   if (state_.options.seed != 0) random_.seed(state_.options.seed + static_cast<uint64_t>(block));
-  steps_left_ = state_.options.max_steps == 0 ? UINT64_MAX : state_.options.max_steps;
+  const uint64_t allowed = state_.options.max_steps == 0 ? UINT64_MAX : state_.options.max_steps;
+  const uint64_t before = allowed - std::min(allowed, state_.steps.load(std::memory_order_relaxed));
+  steps_left_ = before;
+  TILERT_RETURN_IF_ERROR(CountStep());  // a block without statements counts too
   const Launch& launch = *state_.plan.launch;
   for (size_t d = 0; d < launch.block_vars.size(); ++d) {
     block_vars_[launch.block_vars[d]].i = block % state_.grid[d];
@@ -57,6 +60,7 @@ absl::Status BlockRunner::Run(int64_t block) {
   c.active.assign(1, 1);
   TILERT_RETURN_IF_ERROR(RunSteps(state_.plan.body, c));
   TILERT_RETURN_IF_ERROR(Drain(main_.gemms, 0));
+  state_.steps.fetch_add(before - steps_left_, std::memory_order_relaxed);
   return Drain(main_.copies, 0);
 }
 
@@ -72,7 +76,8 @@ absl::Status BlockRunner::CountStep() {
   if (state_.stop.load(std::memory_order_relaxed)) return absl::CancelledError("another block failed");
   if (steps_left_-- != 0) return absl::OkStatus();
   steps_left_ = 0;
-  return absl::ResourceExhaustedError(Cat("the block has executed the ", state_.options.max_steps, " statements that it may"));
+  return absl::ResourceExhaustedError(
+      Cat("the blocks have executed the ", state_.options.max_steps, " statements that they may"));
 }
 
 absl::Status BlockRunner::RunStep(const Step& step, Context& c) {

@@ -69,6 +69,7 @@ struct LaunchState {
   const LaunchPlan& plan;
   const std::vector<BoundTensor>& tensors;  // by BufferId
   const ExecOptions& options;
+  std::atomic<uint64_t>& steps;    // executed by blocks that have ended, of all launches
   std::vector<int64_t> grid = {};  // one extent a block variable
   int threads = 1;                 // of a block
   SharedState shared = {};

@@ -404,6 +404,11 @@ TEST(ExecutorChecks, LimitsAreErrors) {
   options.max_steps = 10000;
   EXPECT_EQ(RunOn(Built(endless), {}, {}, options).code(), absl::StatusCode::kResourceExhausted);
 
+  ProgramBuilder wide("wide");
+  wide.Launch<1>("main", {int64_t{1} << 40}, 32);
+  wide.Close();
+  EXPECT_EQ(RunOn(Built(wide), {}, {}, options).code(), absl::StatusCode::kResourceExhausted);
+
   ProgramBuilder large("large");
   large.Launch<1>("main", {1}, 32);
   large.Shared("s", DType::kFloat32, {int64_t{1} << 40});

@@ -112,7 +112,7 @@ TEST_P(FloatOps, Comparisons) {
                                                                            {ExprOp::kGe, std::greater_equal<double>()},
                                                                            {ExprOp::kEq, std::equal_to<double>()},
                                                                            {ExprOp::kNe, std::not_equal_to<double>()}}) {
-    const Array y = Map(DType::kBool, {&a, &b}, [&](ProgramBuilder&, std::vector<Val> x) { return Call(op, x[0], x[1]); });
+    const Array y = Map(DType::kBool, {&a, &b}, [op = op](ProgramBuilder&, std::vector<Val> x) { return Call(op, x[0], x[1]); });
     for (int64_t k = 0; k < y.size(); ++k)
       ASSERT_EQ(y.Int(k), reference(a[k], b[k])) << ExprOpText(op) << " " << a[k] << " " << b[k];
   }

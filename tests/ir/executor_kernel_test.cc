@@ -97,7 +97,7 @@ Program SoftmaxProgram(int64_t tile) {
   ProgramBuilder b("softmax");
   Val M = b.Dim("M"), N = b.Dim("N");
   Buf X = b.Tensor("X", DType::kFloat16, {M, N}), Y = b.Tensor("Y", DType::kFloat32, {M, N}, Access::kOut);
-  auto [row] = b.Launch<1>("main", {M}, 128);
+  const Val row = b.Launch<1>("main", {M}, 128)[0];
   Buf x = b.Fragment("x", DType::kFloat32, {tile}), top = b.Fragment("top", DType::kFloat32, {1}),
       part = b.Fragment("part", DType::kFloat32, {1});
   Buf sum = b.Fragment("sum", DType::kFloat32, {1});
