@@ -171,7 +171,7 @@ absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
   if (!FragmentBox(copy.src, &piece) || (width < columns && !CutColumns(&piece, width))) {
     return Internal("a piece of '", s_.buffer(copy.src.buffer).name, "' cannot be cut out");
   }
-  const int64_t versions = width < columns ? 2 : 1, rows = piece.dims[0].extent;
+  const int64_t versions = width < columns && by_tma ? 2 : 1, rows = piece.dims[0].extent;
   const auto key = std::tuple(rows, width, versions, dtype);
   if (!store_stages_.contains(key)) {
     store_stages_[key] = NewShared(s_.buffer(copy.dst.buffer).name + "_stage", dtype, SwizzledShared({rows, width}, DTypeBytes(dtype)), versions * instances_);

@@ -6,6 +6,7 @@
 #include "compile_source.h"
 #include "gtest/gtest.h"
 #include "ir/specialize.h"
+#include "kernel_mutation.h"
 #include "nvrtc_harness.h"
 #include "program_sim.h"
 
@@ -175,6 +176,33 @@ TEST(Restride, ResultsInPiecesBySeveralInstances) {
   ASSERT_NE(roles, nullptr);
   EXPECT_EQ(roles->roles[0].instances, 2);
   CompareProducts(tile, "sm_90a", 260, 203, 131);
+}
+
+// Each barrier, wait and fence of such a kernel is there for a reason: without it the simulator finds a fault.
+TEST(Restride, AllSynchronisationIsNeeded) {
+  const Program program = WithPaddedRows(
+      CompileSource("kernels/gemm.py", "gemm",
+                    ParseSettings("transpose_B=true block_M=64 block_N=128 block_K=64 num_stages=2 threads=128")),
+      std::vector<BufferId>{0, 1});
+  const auto kernels = PlanAll(program, PaddedArgClass(program, std::vector<BufferId>{0, 1}), "sm_90a");
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  const auto simulate = [&](const kir::Kernel& kernel, int64_t k, uint64_t seed) {
+    Array a = Array(DType::kFloat16, {130, k}).Random(1), b = Array(DType::kFloat16, {259, k}).Random(2);
+    Array c(DType::kFloat16, {130, 259});
+    Padded rows_of_a(a, k), rows_of_b(b, k);
+    rows_of_a.memory = a, rows_of_b.memory = b;
+    const std::vector<TensorArg> tensors = {rows_of_a.arg(), rows_of_b.arg(), c.arg()};
+    return SimulateAll(program, {kernel}, tensors, {}, {.seed = seed, .interleavings = 1, .blocks = 1});
+  };
+  for (const int64_t k : {0, 320}) ASSERT_TRUE(simulate((*kernels)[0], k, 1).ok()) << simulate((*kernels)[0], k, 1);
+  int mutants = 0;
+  for (const Mutant& mutant : SynchronisationMutants((*kernels)[0])) {
+    ++mutants;
+    const bool found = simulate(mutant.kernel, 320, 2).code() == absl::StatusCode::kInternal ||
+                       simulate(mutant.kernel, 0, 3).code() == absl::StatusCode::kInternal;
+    EXPECT_TRUE(found) << mutant.what;
+  }
+  EXPECT_GT(mutants, 10);
 }
 
 // As it is launched: wide tiles whose results leave element by element.
