@@ -1,5 +1,8 @@
 // What single threads do: their numbers, exchange between the lanes of a warp, reductions over threads, partitions of the block.
 // TileLang lets this stand anywhere in a launch; thread_structure.h makes regions of it afterwards.
+#include <algorithm>
+#include <iterator>
+
 #include "frontend/builtin_tables.h"
 #include "frontend/evaluator.h"
 #include "ir/status_util.h"
@@ -60,6 +63,24 @@ Value ThreadExtent(Evaluator& e, const Args& args) {
   const auto extents = BlockExtents(e, args);
   if (!dim || !extents || *dim < 0) return Poison{};
   return static_cast<size_t>(*dim) < extents->size() ? (*extents)[static_cast<size_t>(*dim)] : int64_t{1};
+}
+
+// T.thread_binding(0, 128, thread="threadIdx.x"): the thread's place along a dimension that the block has.
+Value BoundThread(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  const auto* name = args["thread"].Object<const StringObject>();
+  constexpr std::string_view kNames[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
+  const auto* found = name == nullptr ? std::end(kNames) : std::find(std::begin(kNames), std::end(kNames), name->text);
+  if (found == std::end(kNames)) return e.Fail(args.RangeOf("thread"), "a thread is bound to threadIdx.x, threadIdx.y or threadIdx.z");
+  const bool one = !args.Has("stop");
+  const auto begin = one ? std::optional<int64_t>(0) : e.Int(args["start"], args.RangeOf("start"), "the first thread");
+  const auto end = e.Int(args[one ? "start" : "stop"], args.RangeOf(one ? "start" : "stop"), "the last thread");
+  const auto extents = BlockExtents(e, args);
+  if (!begin || !end || !extents) return Poison{};
+  const auto dim = static_cast<size_t>(found - std::begin(kNames));
+  const int64_t threads = dim < extents->size() ? (*extents)[dim] : 1;
+  if (*begin != 0 || *end != threads) return e.Fail(args.range(), Cat("the block has threads 0 to ", threads, " there, not ", *begin, " to ", *end));
+  return PlaceAlong(e, *extents, dim);
 }
 
 // T.get_lane_idx(), T.get_warp_idx(), T.get_warp_group_idx().
@@ -229,6 +250,34 @@ Value AllReduce(Evaluator& e, const Args& args) {
   return NoneValue{};
 }
 
+// --- Copies by thread
+
+// A place in memory is what the other arguments say how to use.
+Value AccessPtr(Evaluator&, const Args& args) { return args["base"]; }
+
+// T.ptx_cp_async(to, from, n): the thread copies n elements, zeros where `predicate` does not hold. The copies are done when they are waited for; done at once
+// they are right too.
+Value CopyByThread(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  auto to = e.Region(args["dst_access_ptr"], args.RangeOf("dst_access_ptr"), "where to copy to"),
+       from = e.Region(args["src_access_ptr"], args.RangeOf("src_access_ptr"), "where to copy from");
+  const auto count = e.Int(args["num_elems"], args.RangeOf("num_elems"), "the number of elements");
+  if (!to || !from || !count) return Poison{};
+  if (to->start.empty() || from->start.empty()) return e.Fail(args.range(), "memory is copied between places of buffers with dimensions");
+  ProgramBuilder& builder = e.builder();
+  const Val i = builder.OpenFor(ForKind::kVectorized, "i", 0, *count);
+  to->start.back() = to->start.back() + i;
+  from->start.back() = from->start.back() + i;
+  Val value = from->buffer(from->start);
+  if (args.Has("predicate")) {
+    const Val predicate = e.Number(args["predicate"], args.RangeOf("predicate"), "a predicate");
+    if (predicate) value = builder.Select(builder.Cast(predicate, DType::kBool), value, builder.Cast(builder.Lit(int64_t{0}), value.dtype()));
+  }
+  builder.Store(to->buffer, to->start, value);
+  builder.Close();
+  return NoneValue{};
+}
+
 Value Nothing(Evaluator&, const Args&) { return NoneValue{}; }
 
 }  // namespace
@@ -238,6 +287,7 @@ absl::Span<const Builtin> SimtIntrinsics() {
       {"T.get_thread_binding", "dim?", ThreadBinding},
       {"T.get_thread_bindings", "", ThreadBindings},
       {"T.get_thread_extent", "dim?", ThreadExtent},
+      {"T.thread_binding", "start stop? thread", BoundThread},
       {"T.get_lane_idx", "warp_size?", GroupNumber},
       {"T.get_warp_idx", "warp_size?", GroupNumber},
       {"T.get_warp_idx_sync", "warp_size?", GroupNumber},
@@ -257,6 +307,8 @@ absl::Span<const Builtin> SimtIntrinsics() {
       {"T.comm_reducer", "combine identity", CommReducer},
       {"T.attr", "node key value", Attr},
       {"T.tvm_thread_allreduce", "* dtype?", AllReduce},
+      {"T.access_ptr", "base access_type? * offset? extent? ignore_last_ndim?", AccessPtr},
+      {"T.ptx_cp_async", "dst_access_ptr src_access_ptr num_elems predicate?", CopyByThread},
       {"T.evaluate", "value", Nothing},
       {"T.sync_warp", "mask?", Nothing},
       // Left to the lowering, which knows where they belong.

@@ -159,6 +159,7 @@ absl::Span<const Builtin> ThreadIntrinsics() {
       {"T.shuffle", "value lane", Shuffle},
       {"T.barrier_arrive", "mbarrier", Arrive},
       {"T.mbarrier_arrive", "mbarrier", Arrive},
+      {"T.cp_async_barrier_noinc", "mbarrier", Arrive},  // the copies before it are done by then
       {"T.barrier_wait", "mbarrier parity", Wait},
       {"T.mbarrier_wait_parity", "mbarrier parity", Wait},
       {"T.mbarrier_expect_tx", "mbarrier tx", ExpectTx},

@@ -53,7 +53,10 @@ absl::Status PlanBuilder::EmitBarrierOp(const Stmt& stmt, const BarrierOp& op, c
   const kir::BarrierId id = barriers_.at(op.barrier);
   const Expr at = BarrierIndex(op.barrier, indices);
   switch (op.kind) {
-    case BarrierOpKind::kArrive: Emit(kir::MbarArrive{id, at}); return absl::OkStatus();
+    case BarrierOpKind::kArrive:
+      if (wgmma_ && writes_tiles_) Emit(kir::ProxyFence{});  // others may multiply what these threads have written
+      Emit(kir::MbarArrive{id, at});
+      return absl::OkStatus();
     case BarrierOpKind::kWait: Emit(kir::MbarWait{id, at, operand}); return absl::OkStatus();
     case BarrierOpKind::kExpectTx: return Unsupported(stmt, "a barrier whose bytes are announced by hand (T.tma_copy announces its own)");
     case BarrierOpKind::kInvalid: break;
@@ -75,7 +78,6 @@ absl::Status PlanBuilder::EmitBarrierOp(const Stmt& stmt, const BarrierOp& op) {
     FlushAsync();
     RetireAll();
     FillNow({});
-    if (wgmma_ && writes_tiles_) Emit(kir::ProxyFence{});  // others may multiply what these threads have written
   }
   return EmitBarrierOp(stmt, op, indices, operand);
 }

@@ -215,6 +215,48 @@ def matmul_in_flight(A, B, block_M=64, block_N=64, block_K=64, dtype="float16"):
 
 
 @tilelang.jit
+def matmul_gathered(A, Rows, B, block_M=64, block_N=64, block_K=64, dtype="float16"):
+    """Threads of one role gather rows of A element by element (examples/deepseek_mla/…decode_ws), warpgroups of another multiply."""
+    M, N, K, R = T.const("M, N, K, R")
+    A: T.Tensor((R, K), dtype)
+    Rows: T.Tensor((M,), "int32")
+    B: T.Tensor((K, N), dtype)
+    C = T.empty((M, N), dtype)
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=256) as (bx, by):
+        A_shared = T.alloc_shared((2, block_M, block_K), dtype)
+        B_shared = T.alloc_shared((2, block_K, block_N), dtype)
+        C_local = T.alloc_fragment((block_M, block_N), "float32")
+        row = T.alloc_var("int32")
+        full = T.alloc_barrier(arrive_count=[128] * 2)
+        empty = T.alloc_barrier(arrive_count=[128] * 2)
+        tx = T.thread_binding(0, 256, thread="threadIdx.x")
+        if tx < 128:
+            T.clear(C_local)
+            for k in T.serial(T.ceildiv(T.ceildiv(K, block_K), 2)):
+                for stage in T.unroll(2):
+                    T.barrier_wait(full[stage], k & 1)
+                    T.wgmma_gemm(A_shared[stage, :, :], B_shared[stage, :, :], C_local)
+                    T.wait_wgmma(0)
+                    T.barrier_arrive(empty[stage])
+            T.copy(C_local, C[by * block_M, bx * block_N])
+        elif tx >= 128:
+            for k in T.serial(T.ceildiv(T.ceildiv(K, block_K), 2)):
+                for stage in T.unroll(2):
+                    T.barrier_wait(empty[stage], (k & 1) ^ 1)
+                    for r in T.serial(block_M // 16):
+                        row = Rows[by * block_M + r * 16 + (tx - 128) // 8]
+                        for u in T.serial(block_K // 64):
+                            T.ptx_cp_async(
+                                T.access_ptr(A_shared[stage, r * 16 + (tx - 128) // 8, 64 * u + (tx - 128) % 8 * 8], "w", 8),
+                                T.access_ptr(A[row, (k * 2 + stage) * block_K + 64 * u + (tx - 128) % 8 * 8], "r", 8),
+                                8,
+                            )
+                    T.tma_copy(B[(k * 2 + stage) * block_K, bx * block_N], B_shared[stage, :, :], barrier=full[stage])
+                    T.cp_async_barrier_noinc(full[stage])
+    return C
+
+
+@tilelang.jit
 def matmul_halves(A, B, block_M=64, block_N=64, block_K=32, dtype="float16"):
     """A tile for all threads, then each warpgroup its half of the columns (examples/warp_specialize/…copy_gemm_0_1)."""
     M, N, K = T.const("M, N, K")

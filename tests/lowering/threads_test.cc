@@ -80,6 +80,14 @@ TEST(ProgramRoles, InFlight) {
   ExpectAgrees(Threads("matmul_in_flight"), shapes, {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "in flight");
 }
 
+TEST(ProgramRoles, Gathered) {
+  const auto tensors = [](int64_t m, int64_t n, int64_t k, int64_t rows) { return Tensors{{kF16, {rows, k}}, {kI32, {m}}, {kF16, {k, n}}, {kF16, {m, n}}}; };
+  const Program program = Threads("matmul_gathered");
+  ExpectAgrees(program, {tensors(64, 64, 0, 8), tensors(65, 72, 64, 8), tensors(64, 64, 200, 5), tensors(64, 64, 320, 8)}, {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "gathered");
+  ExpectAllNeeded(program, {tensors(64, 64, 320, 8)}, "Mbar");
+  ExpectAllNeeded(program, {tensors(64, 64, 320, 8)}, "Proxy");
+}
+
 TEST(ProgramRoles, Halves) {
   const std::vector<Tensors> shapes = {Products(64, 64, 32), Products(65, 72, 100)};
   ExpectAgrees(Threads("matmul_halves"), shapes, {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "halves");
@@ -92,7 +100,7 @@ TEST(ProgramRoles, CopiesWaitedForByHand) {
 
 // The printed form says with tilert's own words what the sources say with TileLang's.
 TEST(ProgramRoles, TheirTextReadsBack) {
-  for (const char* entry : {"row_sums", "gemv", "butterfly", "ranks", "matmul_two_roles", "matmul_two_stages", "matmul_in_flight", "matmul_halves", "staged_copy"}) {
+  for (const char* entry : {"row_sums", "gemv", "butterfly", "ranks", "matmul_two_roles", "matmul_two_stages", "matmul_in_flight", "matmul_gathered", "matmul_halves", "staged_copy"}) {
     const std::string text = PrintProgram(Threads(entry));
     const absl::StatusOr<Program> again = frontend::Compile(text, "printed.py", entry, {});
     ASSERT_TRUE(again.ok()) << entry << ": " << again.status();
