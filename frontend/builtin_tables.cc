@@ -39,7 +39,6 @@ constexpr Unsupported kUnsupported[] = {
     {"T.import_source", "use the functions of T"},
     {"T.dp4a", "use T.gemm on int8 operands"},
     {"T.float8_e8m0fnu", "store the exponent in a uint8"},
-    {"T.thread_binding", "use T.Parallel"},
     {"T.launch_thread", "use T.Kernel"},
     {"T.PersistentTileScheduler", "use T.Kernel over all tiles: persistence is chosen by the lowering"},
 };
