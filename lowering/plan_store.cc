@@ -114,6 +114,7 @@ bool PlanBuilder::CanTmaStore(const Copy& copy, std::string* why) const {
   };
   if (s_.scope(copy.dst.buffer) != Scope::kGlobal) return no("it does not lead to global memory");
   if (rings_.groups.empty()) return no("no copy to shared memory is by TMA");
+  if (forwarded_.contains(&copy)) return true;  // its tile is left out: it leaves in pieces, by TMA or not
   if (copy.disable_tma || copy.is_async) return no("the program asks for another way");
   int writers = 0;
   bool read = false;
@@ -131,7 +132,6 @@ bool PlanBuilder::CanTmaStore(const Copy& copy, std::string* why) const {
     box.back() = width;
     return TmaPanel(s_, copy.dst.buffer, box, stage, dtype, why) > 0;
   }
-  if (forwarded_.contains(&copy)) return true;
   if (s_.scope(copy.src.buffer) != Scope::kShared) return no("it is from global to global memory");
   if (!s_.IsWhole(copy.src)) return no("it is a part of its tile");
   if (rings_.ring_of_buffer.contains(copy.src.buffer)) return no("its tile is filled by TMA");

@@ -382,3 +382,33 @@ def made_anew(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
             for i, j in T.Parallel(32, 32):
                 lives[i, j] += b[i, 31 - j]
             T.copy(lives, Y[bx * 32, k * 32])
+
+
+@T.prim_func
+def narrow_panels(X: T.Tensor((M, 64), "float16"), V: T.Tensor((64, 32), "float16"), Y: T.Tensor((32, M), "float32")):
+    # Several warpgroups would share rows of 64 bytes of the operand that lies along them.
+    with T.Kernel(T.ceildiv(M, 64), threads=256) as bx:
+        x = T.alloc_shared((64, 64), "float16")
+        v = T.alloc_shared((64, 32), "float16")
+        acc = T.alloc_fragment((32, 64), "float32")
+        T.copy(X[bx * 64, 0], x)
+        T.copy(V, v)
+        T.gemm(v, x, acc, transpose_A=True, transpose_B=True, clear_accum=True)
+        T.copy(acc, Y[0, bx * 64])
+
+
+@T.prim_func
+def no_tma(X: T.Tensor((M, 64), "float16"), W: T.Tensor((64, 64), "float16"), Y: T.Tensor((M, 64), "float16")):
+    # Operands come by TMA; the result, through a tile of its own, must not leave by it.
+    with T.Kernel(T.ceildiv(M, 64), threads=128) as bx:
+        x = T.alloc_shared((64, 32), "float16")
+        w = T.alloc_shared((32, 64), "float16")
+        out = T.alloc_shared((64, 64), "float16")
+        acc = T.alloc_fragment((64, 64), "float32")
+        T.clear(acc)
+        for k in T.Pipelined(2, num_stages=2):
+            T.copy(X[bx * 64, k * 32], x)
+            T.copy(W[k * 32, 0], w)
+            T.gemm(x, w, acc)
+        T.copy(acc, out)
+        T.copy(out, Y[bx * 64, 0], disable_tma=True)

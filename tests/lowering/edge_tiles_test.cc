@@ -62,6 +62,21 @@ TEST(EdgeTiles, BeginsByValues) {
 }
 TEST(EdgeTiles, FewerStages) { ExpectAgrees("fewer_stages", {{5, 400}}, Matrices(kF32), {.of_magnitude = 0x1p-20}); }
 
+TEST(EdgeTiles, NarrowPanels) {
+  const auto make = [](int64_t m, int64_t) {
+    return std::vector<std::pair<DType, Shape>>{{DType::kFloat16, {m, 64}}, {DType::kFloat16, {64, 32}}, {kF32, {32, m}}};
+  };
+  ExpectAgrees("narrow_panels", {{64, 1}, {70, 1}}, make, {.of_magnitude = 0x1p-16});
+}
+
+TEST(EdgeTiles, NoTma) {
+  const auto make = [](int64_t m, int64_t) {
+    const DType half = DType::kFloat16;
+    return std::vector<std::pair<DType, Shape>>{{half, {m, 64}}, {half, {64, 64}}, {half, {m, 64}}};
+  };
+  ExpectAgrees("no_tma", {{64, 1}, {100, 1}}, make, {.relative = 0x1p-10, .of_magnitude = 0x1p-10});
+}
+
 TEST(EdgeTiles, MadeAnew) {
   ExpectAgrees("made_anew", {{32, 64}, {33, 70}}, Matrices(kF32), {.of_magnitude = 0x1p-20});
   const Program program = CompileEdge("made_anew");
