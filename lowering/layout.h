@@ -112,6 +112,8 @@ struct SharedLayout {
   int64_t pitch = 0;      // bytes from one row to the next within a panel
   int64_t panel = 0;      // bytes of data in a row of a panel (panel ≤ pitch; the rest is padding)
   bool swizzled = false;  // REQUIRES panel = pitch = 32, 64 or 128
+  // Rows eight apart are told apart too, chunks c ^ ((row ^ row / 8) & 7): for tiles that threads read across their rows. No TMA, no wgmma.
+  bool folded = false;  // REQUIRES swizzled, panel = 128
   int64_t rows() const;
   int64_t bytes() const;  // of one version, a multiple of 16
   int64_t version_bytes() const;  // from one version to the next: bytes() rounded up to 128

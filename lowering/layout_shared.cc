@@ -16,10 +16,10 @@ int64_t RowBytes(const SharedLayout& layout) {
   return layout.extents.empty() ? layout.element_bytes : layout.extents.back() * layout.element_bytes;
 }
 
-// What the chunk index of row `row` is XORed with, for panels of `panel` bytes.
-int64_t SwizzleOf(int64_t panel, int64_t row) {
-  if (panel == 128) return row & 7;
-  if (panel == 64) return (row >> 1) & 3;
+// What the chunk index of row `row` is XORed with.
+int64_t SwizzleOf(const SharedLayout& layout, int64_t row) {
+  if (layout.panel == 128) return (layout.folded ? row ^ (row >> 3) : row) & 7;
+  if (layout.panel == 64) return (row >> 1) & 3;
   return (row >> 2) & 1;
 }
 
@@ -43,7 +43,7 @@ int64_t SharedLayout::ByteOffset(const std::vector<int64_t>& coords) const {
   for (size_t d = 0; d + 1 < extents.size(); ++d) row = row * extents[d] + coords[d];
   const int64_t column = extents.empty() ? 0 : coords.back() * element_bytes;
   int64_t within = column % panel;
-  if (swizzled) within = ((within / kChunkBytes) ^ SwizzleOf(panel, row)) * kChunkBytes + within % kChunkBytes;
+  if (swizzled) within = ((within / kChunkBytes) ^ SwizzleOf(*this, row)) * kChunkBytes + within % kChunkBytes;
   return (column / panel * rows() + row) * pitch + within;
 }
 
@@ -93,7 +93,7 @@ std::string ToString(const SharedLayout& layout) {
   for (int64_t e : layout.extents) text += " x " + std::to_string(e);
   if (!layout.extents.empty()) text.replace(6, 3, " ");
   text += ", " + std::to_string(layout.element_bytes) + (layout.element_bytes == 1 ? " byte, " : " bytes, ");
-  if (layout.swizzled) return text + "panels of " + std::to_string(layout.panel) + " bytes, swizzled";
+  if (layout.swizzled) return text + "panels of " + std::to_string(layout.panel) + " bytes, swizzled" + (layout.folded ? " and folded" : "");
   text += "row-major, pitch " + std::to_string(layout.pitch);
   return text;
 }

@@ -17,6 +17,9 @@ std::vector<SharedLayout> SomeLayouts() {
     for (int bytes : {1, 2, 4, 8}) {
       for (int64_t pad : {0, 16, 3 * bytes}) layouts.push_back(RowMajorShared(extents, bytes, pad));
       layouts.push_back(SwizzledShared(extents, bytes));
+      if (layouts.back().panel != 128 || !layouts.back().swizzled) continue;
+      layouts.push_back(layouts.back());
+      layouts.back().folded = true;
     }
   }
   return layouts;
