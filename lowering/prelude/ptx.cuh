@@ -70,10 +70,10 @@ DEV void mma_f16(float* d, const u32* a, const u32* b) {
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 // d[16×8] += a[16×32] · b[8×32]ᵀ of 8-bit elements.
-#define MMA_OF_BYTES(A, B, SUM, T, C) \
-  DEV void mma_##A##_##B(T* d, const u32* a, const u32* b) { \
-    asm volatile("mma.sync.aligned.m16n8k32.row.col." #SUM "." #A "." #B "." #SUM " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-                 : C(d[0]), C(d[1]), C(d[2]), C(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1])); \
+#define MMA_OF_BYTES(KIND_A, KIND_B, KIND_SUM, SUM_TYPE, BIND) \
+  DEV void mma_##KIND_A##_##KIND_B(SUM_TYPE* d, const u32* a, const u32* b) { \
+    asm volatile("mma.sync.aligned.m16n8k32.row.col." #KIND_SUM "." #KIND_A "." #KIND_B "." #KIND_SUM " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+                 : BIND(d[0]), BIND(d[1]), BIND(d[2]), BIND(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1])); \
   }
 MMA_OF_BYTES(e4m3, e4m3, f32, float, "+f")
 MMA_OF_BYTES(e4m3, e5m2, f32, float, "+f")
