@@ -11,6 +11,31 @@ namespace {
 
 constexpr int kMeetingNumber = 9;  // of the barrier of all parts; T.sync_threads has 1 to 8
 
+// What a role does that says how many registers its threads need.
+struct RoleNeeds {
+  bool fragments = false;  // results and accumulators
+  bool threads = false;    // code by thread: addresses, values on their way
+};
+
+// Warpgroups that hold no fragments give registers to those that do, where the block's threads cannot all have the most. PTX ISA "setmaxnreg".
+void DivideRegisters(const Target& target, const std::vector<RoleNeeds>& needs, kir::Roles* roles) {
+  constexpr int kMost = 240, kByThread = 72, kCopies = 40;
+  const auto of_light = [](const RoleNeeds& n) { return n.threads ? kByThread : kCopies; };
+  int warps = 0, heavy = 0, light_registers = 0;
+  for (size_t i = 0; i < needs.size(); ++i) {
+    const int warpgroups = roles->roles[i].warps / kWarpgroupWarps;
+    if (roles->roles[i].warps % kWarpgroupWarps != 0) return;
+    warps += roles->roles[i].warps;
+    if (needs[i].fragments) heavy += warpgroups;
+    if (!needs[i].fragments) light_registers += warpgroups * of_light(needs[i]);
+  }
+  const int at_launch = target.registers_per_sm / (warps * kLanes) / 8 * 8;
+  if (target.family != Family::kHopper || heavy == 0 || light_registers == 0 || at_launch >= kMost) return;
+  const int each = std::min(kMost, (at_launch * (warps / kWarpgroupWarps) - light_registers) / heavy / 8 * 8);
+  if (each <= at_launch) return;
+  for (size_t i = 0; i < needs.size(); ++i) roles->roles[i].max_registers = needs[i].fragments ? each : of_light(needs[i]);
+}
+
 }  // namespace
 
 absl::Status PlanBuilder::EmitProgramRoles(const std::vector<RoleSpan>& parts) {
@@ -29,6 +54,7 @@ absl::Status PlanBuilder::EmitProgramRoles(const std::vector<RoleSpan>& parts) {
     ForEachRoleStmt(s_, body, parts[i], i == 0, [&](const Stmt& stmt) { wgmma_ |= IsWgmma(stmt); });
   }
   kir::Roles roles;
+  std::vector<RoleNeeds> needs(parts.size());
   for (size_t i = 0; i < parts.size(); ++i) {
     s_.warps = parts[i].warps;
     first_thread_ = int64_t{parts[i].first} * kLanes;
@@ -38,7 +64,11 @@ absl::Status PlanBuilder::EmitProgramRoles(const std::vector<RoleSpan>& parts) {
       auto* copy = std::get_if<Copy>(&stmt.op);
       const bool outer = std::holds_alternative<For>(stmt.op) || std::holds_alternative<While>(stmt.op) || std::holds_alternative<If>(stmt.op);
       if (outer || (copy != nullptr && PanelAtBarrier(*copy) > 0)) return;
-      for (BufferId id : BuffersWritten({stmt.op})) writes_tiles_ |= s_.scope(id) == Scope::kShared;
+      needs[i].threads |= std::holds_alternative<ThreadRegion>(stmt.op);
+      for (BufferId id : BuffersWritten({stmt.op})) {
+        writes_tiles_ |= s_.scope(id) == Scope::kShared;
+        needs[i].fragments |= s_.scope(id) == Scope::kFragment;
+      }
     });
     kir::Role role{.name = Cat("threads_", first_thread_), .warps = parts[i].warps};
     const auto outside = buffers_;
@@ -47,6 +77,7 @@ absl::Status PlanBuilder::EmitProgramRoles(const std::vector<RoleSpan>& parts) {
     roles.roles.push_back(std::move(role));
     s_.report += Cat("  threads ", first_thread_, " to ", first_thread_ + threads_ - 1, ": a role of the program\n");
   }
+  DivideRegisters(s_.target, needs, &roles);
   s_.warps = all;
   k_.warps = all;
   k_.body.push_back({std::move(roles), {}});

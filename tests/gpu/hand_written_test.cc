@@ -94,6 +94,7 @@ TEST_F(HandWritten, TwoRoles) { Check("matmul_two_roles", Products({0, 32, 64, 9
 TEST_F(HandWritten, TwoStages) { Check("matmul_two_stages", Products({0, 32, 64, 96, 160, 1024})); }
 TEST_F(HandWritten, InFlight) { Check("matmul_in_flight", Products({64, 200, 320, 1024})); }
 TEST_F(HandWritten, Gathered) { Check("matmul_gathered", {{{"M", 129}, {"N", 136}, {"K", 64}, {"R", 9}}, {{"M", 129}, {"N", 136}, {"K", 1000}, {"R", 9}}}); }
+TEST_F(HandWritten, ThreeRoles) { Check("matmul_three_roles", Products({0, 64, 200, 1024})); }
 TEST_F(HandWritten, Halves) { Check("matmul_halves", Products({32, 100, 1024})); }
 
 }  // namespace

@@ -257,6 +257,47 @@ def matmul_gathered(A, Rows, B, block_M=64, block_N=64, block_K=64, dtype="float
 
 
 @tilelang.jit
+def matmul_three_roles(A, B, block_M=64, block_N=128, block_K=64, dtype="float16"):
+    """One warpgroup copies for two that multiply, each its half of the columns."""
+    M, N, K = T.const("M, N, K")
+    A: T.Tensor((M, K), dtype)
+    B: T.Tensor((K, N), dtype)
+    C = T.empty((M, N), dtype)
+    half = block_N // 2
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=384) as (bx, by):
+        A_shared = T.alloc_shared((block_M, block_K), dtype)
+        B_shared_0 = T.alloc_shared((block_K, half), dtype)
+        B_shared_1 = T.alloc_shared((block_K, half), dtype)
+        C_local_0 = T.alloc_fragment((block_M, half), "float32")
+        C_local_1 = T.alloc_fragment((block_M, half), "float32")
+        full = T.alloc_barrier(arrive_count=128)
+        empty = T.alloc_barrier(arrive_count=256)
+        tx = T.get_thread_binding()
+        if tx < 128:
+            T.clear(C_local_0)
+            for ko in T.serial(T.ceildiv(K, block_K)):
+                T.barrier_wait(full, ko % 2)
+                T.gemm(A_shared, B_shared_0, C_local_0)
+                T.barrier_arrive(empty)
+            T.copy(C_local_0, C[by * block_M, bx * block_N])
+        elif tx < 256:
+            T.clear(C_local_1)
+            for ko in T.serial(T.ceildiv(K, block_K)):
+                T.barrier_wait(full, ko % 2)
+                T.gemm(A_shared, B_shared_1, C_local_1)
+                T.barrier_arrive(empty)
+            T.copy(C_local_1, C[by * block_M, bx * block_N + half])
+        else:
+            for ko in T.serial(T.ceildiv(K, block_K)):
+                T.barrier_wait(empty, (ko + 1) % 2)
+                T.tma_copy(A[by * block_M, ko * block_K], A_shared, barrier=full)
+                T.tma_copy(B[ko * block_K, bx * block_N], B_shared_0, barrier=full)
+                T.tma_copy(B[ko * block_K, bx * block_N + half], B_shared_1, barrier=full)
+                T.barrier_arrive(full)
+    return C
+
+
+@tilelang.jit
 def matmul_halves(A, B, block_M=64, block_N=64, block_K=32, dtype="float16"):
     """A tile for all threads, then each warpgroup its half of the columns (examples/warp_specialize/…copy_gemm_0_1)."""
     M, N, K = T.const("M, N, K")

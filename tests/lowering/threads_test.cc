@@ -88,6 +88,16 @@ TEST(ProgramRoles, Gathered) {
   ExpectAllNeeded(program, {tensors(64, 64, 320, 8)}, "Proxy");
 }
 
+// The warpgroup that copies gives registers to those that multiply.
+TEST(ProgramRoles, ThreeRoles) {
+  const Program program = Threads("matmul_three_roles");
+  ExpectAgrees(program, {Products(64, 64, 0), Products(65, 200, 64), Products(64, 128, 200)}, {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "three roles");
+  const auto kernels = PlanAll(program, FastArgClass(program), "sm_90a");
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  const std::string text = kir::ToText(kernels->front());
+  for (const char* part : {"232 registers", ", 40 registers"}) EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
 TEST(ProgramRoles, Halves) {
   const std::vector<Tensors> shapes = {Products(64, 64, 32), Products(65, 72, 100)};
   ExpectAgrees(Threads("matmul_halves"), shapes, {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "halves");
@@ -100,7 +110,7 @@ TEST(ProgramRoles, CopiesWaitedForByHand) {
 
 // The printed form says with tilert's own words what the sources say with TileLang's.
 TEST(ProgramRoles, TheirTextReadsBack) {
-  for (const char* entry : {"row_sums", "gemv", "butterfly", "ranks", "matmul_two_roles", "matmul_two_stages", "matmul_in_flight", "matmul_gathered", "matmul_halves", "staged_copy"}) {
+  for (const char* entry : {"row_sums", "gemv", "butterfly", "ranks", "matmul_two_roles", "matmul_two_stages", "matmul_in_flight", "matmul_gathered", "matmul_three_roles", "matmul_halves", "staged_copy"}) {
     const std::string text = PrintProgram(Threads(entry));
     const absl::StatusOr<Program> again = frontend::Compile(text, "printed.py", entry, {});
     ASSERT_TRUE(again.ok()) << entry << ": " << again.status();
