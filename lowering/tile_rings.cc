@@ -285,6 +285,7 @@ int64_t TmaPanel(const TileState& state, BufferId id, const std::vector<int64_t>
   const auto no = [&](std::string text) { return Fail(why, std::move(text)), 0; };
   if (tensor.dtype != tile_dtype) return no("the copy converts");
   if (tensor.shape.empty() || tensor.shape.size() > kLargestRank) return no("a tensor map has 1 to 5 dimensions");
+  if (!tensor.strides.empty() && !state.program.exprs.IsInt(tensor.strides.back(), 1)) return no("elements of a row are not side by side");
   if (state.Alignment(id) % kTmaAlignment != 0) return no("the tensor is not known to be aligned to 16 bytes");
   if (!AllKnown(box) || tile.extents.empty()) return no("an extent is not fixed");
   std::vector<int64_t> moving, stored;
