@@ -154,7 +154,8 @@ CText ClusterMask(const EmitContext& c, kir::ClusterAxes axes) {
   }
   int64_t weight = 1;
   for (size_t d = 0; d < c.kernel.cluster.size(); ++d) {
-    if ((axes >> d & 1) == 0 && c.kernel.cluster[d] > 1) first.push_back(CScaled({ClusterDigit(c, kir::ClusterAxes{1} << d)}, weight));
+    if ((axes >> d & 1) == 0 && c.kernel.cluster[d] > 1)
+      first.push_back(CScaled({ClusterDigit(c, kir::ClusterAxes{1} << d)}, weight));
     weight *= c.kernel.cluster[d];
   }
   return first.empty() ? CNumber(ranks) : CBinary(CNumber(ranks), "<<", CText::kShift, CSum(first));
@@ -183,7 +184,8 @@ void EmitPlaceInCluster(EmitContext& c, const std::vector<std::string>& names) {
   for (size_t d = 0; d < names.size(); ++d) {
     VarText& var = c.vars[k.block_vars[d]];
     if (k.cluster[d] == 1) continue;
-    const std::string at = c.names.Fresh(Cat(k.vars[k.block_vars[d]].name, "_at")), extent = EmitInt(c, k.grid[d]).In(CText::kUnary);
+    const std::string at = c.names.Fresh(Cat(k.vars[k.block_vars[d]].name, "_at")),
+                      extent = EmitInt(c, k.grid[d]).In(CText::kUnary);
     var.name = c.names.Fresh(k.vars[k.block_vars[d]].name);
     c.out.Line(Cat("const int ", at, " = ", names[d], " * ", k.cluster[d], " + ", ClusterDigit(c, kir::ClusterAxes{1} << d), ", ",
                    var.name, " = min(", at, ", (int)", extent, " - 1);"));
@@ -192,7 +194,8 @@ void EmitPlaceInCluster(EmitContext& c, const std::vector<std::string>& names) {
   VarText& has_block = c.vars[k.has_block];
   has_block.name = c.names.Fresh(k.vars[k.has_block].name);
   c.ranges.Bind(k.has_block, {0, 1, 1});
-  c.out.Optional(has_block.name, Cat("const int ", has_block.name, " = ", inside.empty() ? "1" : absl::StrJoin(inside, " && "), ";"));
+  c.out.Optional(has_block.name,
+                 Cat("const int ", has_block.name, " = ", inside.empty() ? "1" : absl::StrJoin(inside, " && "), ";"));
 }
 
 // Names of the coordinates of a block or cluster in the grid.
@@ -247,7 +250,8 @@ EmitContext::EmitContext(const kir::Kernel& kernel, const Target& target)
       ranges(kernel),
       vars(kernel.vars.size()),
       accumulators(WgmmaAccumulators(kernel)) {
-  for (std::string_view own : {"lane", "warp", "block_warp", "leader", "smem", "smem_base", "cluster_barrier", "sync_phase"}) names.Fresh(own);
+  for (std::string_view own : {"lane", "warp", "block_warp", "leader", "smem", "smem_base", "cluster_barrier", "sync_phase"})
+    names.Fresh(own);
   for (const std::string& function : WgmmaNames(kernel)) names.Fresh(function);
   for (const kir::Buffer& buffer : kernel.buffers) buffers.push_back(names.Fresh(buffer.name));
   for (const kir::TensorMap& map : kernel.tensor_maps) maps.push_back(names.Fresh(Cat(kernel.buffers[map.buffer].name, "_map")));

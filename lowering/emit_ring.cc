@@ -89,7 +89,8 @@ std::string EmitPeers(EmitContext& c, const kir::Ring& ring) {
   const int size = kir::ClusterSize(c.kernel);
   if (static_cast<int>(PeersOf(c.kernel, ring, 0).size()) == size) return Cat("lane < ", size);
   CText mask;
-  for (kir::ClusterAxes axes : ring.multicasts) mask = mask.text.empty() ? ClusterMask(c, axes) : CBinary(mask, "|", CText::kBitOr, ClusterMask(c, axes));
+  for (kir::ClusterAxes axes : ring.multicasts)
+    mask = mask.text.empty() ? ClusterMask(c, axes) : CBinary(mask, "|", CText::kBitOr, ClusterMask(c, axes));
   const std::string name = c.names.Fresh(Cat(ring.name, "_peers"));
   c.out.Line(Cat("const u32 ", name, " = ", mask.text, ";"));
   return Cat(name, " >> lane & 1");
@@ -98,9 +99,9 @@ std::string EmitPeers(EmitContext& c, const kir::Ring& ring) {
 }  // namespace
 
 bool IsOneThreads(const kir::StmtOp& op) {
-  return std::holds_alternative<kir::ExpectTx>(op) || std::holds_alternative<kir::MbarExpect>(op) || std::holds_alternative<kir::TmaLoad>(op) ||
-         std::holds_alternative<kir::TmaStore>(op) || std::holds_alternative<kir::StoreCommit>(op) ||
-         std::holds_alternative<kir::StoreWait>(op);
+  return std::holds_alternative<kir::ExpectTx>(op) || std::holds_alternative<kir::MbarExpect>(op) ||
+         std::holds_alternative<kir::TmaLoad>(op) || std::holds_alternative<kir::TmaStore>(op) ||
+         std::holds_alternative<kir::StoreCommit>(op) || std::holds_alternative<kir::StoreWait>(op);
 }
 
 void EmitRingSetup(EmitContext& c) {
@@ -130,7 +131,8 @@ void EmitRingSetup(EmitContext& c) {
     c.out.Line(Cat("mbarrier_init(", BarrierAt(c.rings[r].empty, i), ", ", ring.consumers, ");"));
     c.Close();
   }
-  if (syncs_in_roles) c.out.Line(Cat("mbarrier_init(cluster_barrier, ", kir::ClusterExtent(c.kernel, kir::SplitAxis(c.kernel)), ");"));
+  if (syncs_in_roles)
+    c.out.Line(Cat("mbarrier_init(cluster_barrier, ", kir::ClusterExtent(c.kernel, kir::SplitAxis(c.kernel)), ");"));
   for (size_t b = 0; b < c.barriers.size(); ++b) {
     const std::string i = c.names.Fresh("i");
     c.OpenUnrolled(i, 0, c.kernel.barriers[b].size);
@@ -200,7 +202,8 @@ void Emit(EmitContext& c, const kir::TmaLoad& s) {
   if (s.barrier != kNoId) {
     const CText version = s.version ? EmitInt(c, s.version) : CText{"0"};
     const std::string index = EmitInt(c, s.index).In(CText::kUnary);
-    const std::string barrier = c.kernel.barriers[s.barrier].size == 1 ? c.barriers[s.barrier] : BarrierAt(c.barriers[s.barrier], index);
+    const std::string barrier =
+        c.kernel.barriers[s.barrier].size == 1 ? c.barriers[s.barrier] : BarrierAt(c.barriers[s.barrier], index);
     return ForPanels(c, c.buffer(s.dst), version, s.coords, {}, [&](const std::string& address, const std::string& at) {
       return Cat(function, address, ", ", c.maps[s.map], ", ", barrier, ", ", hint, at, ");");
     });
@@ -209,17 +212,18 @@ void Emit(EmitContext& c, const kir::TmaLoad& s) {
   const Share share = ShareOf(c, s);
   ForPanels(c, c.buffer(s.dst), {ring.slot}, s.coords, share, [&](const std::string& address, const std::string& at) {
     if (share.parts > 1) {
-      return Cat("tma_multicast(", address, ", ", c.maps[s.map], ", ", BarrierAt(ring.full, ring.slot), ", ", ClusterMask(c, s.multicast).text, ", ",
-                 policy.empty() ? "kEvictNormal" : policy, ", ", at, ");");
+      return Cat("tma_multicast(", address, ", ", c.maps[s.map], ", ", BarrierAt(ring.full, ring.slot), ", ",
+                 ClusterMask(c, s.multicast).text, ", ", policy.empty() ? "kEvictNormal" : policy, ", ", at, ");");
     }
     return Cat(function, address, ", ", c.maps[s.map], ", ", BarrierAt(ring.full, ring.slot), ", ", hint, at, ");");
   });
 }
 
 void Emit(EmitContext& c, const kir::TmaStore& s) {
-  ForPanels(c, c.buffer(s.src), EmitInt(c, s.version), s.coords, ShareOf(c, s), [&](const std::string& address, const std::string& at) {
-    return Cat(s.op == kir::StoreOp::kAdd ? "tma_add(" : "tma_store(", c.maps[s.map], ", ", address, ", ", at, ");");
-  });
+  ForPanels(c, c.buffer(s.src), EmitInt(c, s.version), s.coords, ShareOf(c, s),
+            [&](const std::string& address, const std::string& at) {
+              return Cat(s.op == kir::StoreOp::kAdd ? "tma_add(" : "tma_store(", c.maps[s.map], ", ", address, ", ", at, ");");
+            });
 }
 
 void Emit(EmitContext& c, const kir::StoreWait& s) {

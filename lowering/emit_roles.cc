@@ -9,7 +9,7 @@
 namespace tilert {
 namespace {
 
-constexpr int kNamedBarriers = 16;   // of the hardware; roles take them from below, numbered ones from above
+constexpr int kNamedBarriers = 16;  // of the hardware; roles take them from below, numbered ones from above
 constexpr int kMaxRegisters = 248;  // of a thread, in steps of eight
 
 // What ptxas gives each thread of a kernel that moves registers between its warps.
@@ -71,7 +71,9 @@ void EmitRole(EmitContext& c, const kir::Role& role, int first_warp, int* barrie
     c.Open(Cat("if (block_warp == ", first_warp, " && elect_one()) {"));
   } else {
     c.role.writer = "leader";
-    const char* first = role.stores_by_warpgroup ? "(warp & 3) == 0 && lane == 0" : role.warps > 1 ? "warp == 0 && lane == 0" : "lane == 0";
+    const char* first = role.stores_by_warpgroup ? "(warp & 3) == 0 && lane == 0"
+                        : role.warps > 1         ? "warp == 0 && lane == 0"
+                                                 : "lane == 0";
     c.out.Optional("leader", Cat("const bool leader = ", first, ";"));
   }
   EmitRingPositions(c);
@@ -133,7 +135,8 @@ void Emit(EmitContext& c, const kir::ForTiles& loop) {
 void Emit(EmitContext& c, const kir::BarSync& s) {
   if (s.number > 0) return c.out.Line(Cat("barrier_sync<", s.warps * kLanes, ">(", kNamedBarriers - s.number, ");"));
   if (c.role.role == nullptr) return c.out.Line("__syncthreads();");
-  if (s.by_warpgroup) return c.out.Line(Cat("barrier_sync<", kWarpgroupWarps * kLanes, ">(", c.role.by_warpgroup, " + (warp >> 2));"));
+  if (s.by_warpgroup)
+    return c.out.Line(Cat("barrier_sync<", kWarpgroupWarps * kLanes, ">(", c.role.by_warpgroup, " + (warp >> 2));"));
   const int warps = c.role.role->warps;
   c.out.Line(warps == 1 ? "__syncwarp();" : Cat("barrier_sync<", warps * kLanes, ">(", OfInstance(c, c.role.barrier), ");"));
 }
@@ -145,8 +148,8 @@ void Emit(EmitContext& c, const kir::ClusterSync&) {
   const int sharers = kir::ClusterExtent(c.kernel, kir::SplitAxis(c.kernel)), blocks = kir::ClusterSize(c.kernel) / sharers;
   const CText rank{c.vars[c.kernel.cluster_rank].name};
   const std::string first = blocks == 1 ? "" : Cat(CModulo(rank, blocks).In(CText::kSum), " + ");
-  c.out.Line(Cat("if (", c.role.role->warps > 1 ? "warp == 0 && " : "", "lane < ", sharers, ") mbarrier_release_peer(peer_address(cluster_barrier, ",
-                 first, CScaled({"lane"}, blocks).text, "));"));
+  c.out.Line(Cat("if (", c.role.role->warps > 1 ? "warp == 0 && " : "", "lane < ", sharers,
+                 ") mbarrier_release_peer(peer_address(cluster_barrier, ", first, CScaled({"lane"}, blocks).text, "));"));
   c.out.Line("mbarrier_acquire(cluster_barrier, sync_phase);");
   c.out.Line("sync_phase ^= 1;");
 }
@@ -161,8 +164,8 @@ void Emit(EmitContext& c, const kir::PartStore& s) {
 }
 
 void Emit(EmitContext& c, const kir::PartAdd& s) {
-  c.out.Line(Cat("part_add<", c.buffer(s.part).shared.extents[1], ">(", c.buffers[s.acc], ", peer_address(", PlaceInPart(c, s.part), ", ",
-                 EmitInt(c, s.peer).text, "));"));
+  c.out.Line(Cat("part_add<", c.buffer(s.part).shared.extents[1], ">(", c.buffers[s.acc], ", peer_address(",
+                 PlaceInPart(c, s.part), ", ", EmitInt(c, s.peer).text, "));"));
 }
 
 void Emit(EmitContext& c, const kir::OrderWait&) {

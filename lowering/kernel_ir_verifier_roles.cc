@@ -115,8 +115,8 @@ void KernelVerifier::CheckRegisterBudget(const Roles& op) {
       ++limited;
       Requires(role.max_registers % 8 == 0 && role.max_registers >= 24 && role.max_registers <= 240, "role '", role.name,
                "' asks for ", role.max_registers, " registers: multiples of 8 from 24 to 240 are possible");
-      Requires(first % kWarpgroupWarps == 0 && warps % kWarpgroupWarps == 0, "role '", role.name, "' changes registers of ", warps,
-               " warps from warp ", first, " on, which are no whole warpgroups");
+      Requires(first % kWarpgroupWarps == 0 && warps % kWarpgroupWarps == 0, "role '", role.name, "' changes registers of ",
+               warps, " warps from warp ", first, " on, which are no whole warpgroups");
     }
     registers += role.max_registers * warps * kLanes;
     first += warps;
@@ -127,7 +127,8 @@ void KernelVerifier::CheckRegisterBudget(const Roles& op) {
 }
 
 void KernelVerifier::CheckRole(const Role& role, int first_warp, const std::string& path) {
-  Requires(!role.stores_by_warpgroup || (role.instances == 1 && role.warps % kWarpgroupWarps == 0), "role '", role.name, "' cannot store by warpgroup");
+  Requires(!role.stores_by_warpgroup || (role.instances == 1 && role.warps % kWarpgroupWarps == 0), "role '", role.name,
+           "' cannot store by warpgroup");
   Requires(!role.one_thread || role.instances == 1, "role '", role.name, "' of one thread has several instances");
   const std::vector<bool> bound = bound_;
   for (const Ring& ring : kernel_.rings) Bind(ring.slot);
@@ -183,8 +184,8 @@ void KernelVerifier::Releases() {
   for (RingId r = 0; r < kernel_.rings.size(); ++r) {
     const Ring& ring = kernel_.rings[r];
     const int releasing = releasing_warps_[r] * static_cast<int>(PeersOf(kernel_, ring, 0).size());
-    Requires(releasing == 0 || releasing == ring.consumers, "ring '", ring.name, "' counts ", ring.consumers, " consumers, ", releasing,
-             " warps release its slots");
+    Requires(releasing == 0 || releasing == ring.consumers, "ring '", ring.name, "' counts ", ring.consumers, " consumers, ",
+             releasing, " warps release its slots");
   }
 }
 
@@ -197,11 +198,12 @@ void KernelVerifier::Check(const OrderPass&) { Check(OrderWait{}); }
 
 void KernelVerifier::ClusterTables() {
   if (kernel_.cluster.empty()) return;
-  Requires(kernel_.cluster.size() == kernel_.grid.size() + 1, "the cluster has ", kernel_.cluster.size(), " extents for a grid of ",
-           kernel_.grid.size(), "; one for each and one more are needed");
+  Requires(kernel_.cluster.size() == kernel_.grid.size() + 1, "the cluster has ", kernel_.cluster.size(),
+           " extents for a grid of ", kernel_.grid.size(), "; one for each and one more are needed");
   for (int extent : kernel_.cluster) Requires(extent >= 1, "the cluster has an extent of ", extent);
   if (failed()) return;
-  Requires(ClusterSize(kernel_) <= kMaxCluster, "a cluster of ", ClusterSize(kernel_), " blocks; at most ", kMaxCluster, " are possible");
+  Requires(ClusterSize(kernel_) <= kMaxCluster, "a cluster of ", ClusterSize(kernel_), " blocks; at most ", kMaxCluster,
+           " are possible");
   Requires(kernel_.cluster_rank != kNoId && kernel_.has_block != kNoId, "a cluster without variables for rank and block");
   if (!failed()) Bind(kernel_.cluster_rank);
 }
@@ -213,14 +215,16 @@ void KernelVerifier::Check(const ClusterSync&) {
 
 void KernelVerifier::CheckPart(BufferId part, BufferId registers) {
   const Buffer* const held = Register(registers, "the sum");
-  if (held == nullptr || !Requires(part < kernel_.buffers.size() && kernel_.buffers[part].space == Space::kShared, Name(part), " is not in shared memory"))
+  if (held == nullptr || !Requires(part < kernel_.buffers.size() && kernel_.buffers[part].space == Space::kShared, Name(part),
+                                   " is not in shared memory"))
     return;
   const Buffer& place = kernel_.buffers[part];
-  Requires(DTypeBytes(held->dtype) == 4 && place.dtype == held->dtype, "a part of ", DTypeName(place.dtype), " for sums of ", DTypeName(held->dtype),
-           "; both must be of the same 4-byte type");
+  Requires(DTypeBytes(held->dtype) == 4 && place.dtype == held->dtype, "a part of ", DTypeName(place.dtype), " for sums of ",
+           DTypeName(held->dtype), "; both must be of the same 4-byte type");
   Requires(!held->layout.dims.empty() && place.shared.extents == PartExtents(held->layout.regs(), warps_), Name(part),
            " has no place for each thread's registers of ", Name(registers));
-  Requires(place.shared.pitch == 16 && !place.shared.swizzled && place.versions == 1, Name(part), " is not made of chunks of 16 bytes");
+  Requires(place.shared.pitch == 16 && !place.shared.swizzled && place.versions == 1, Name(part),
+           " is not made of chunks of 16 bytes");
 }
 
 void KernelVerifier::Check(const PartAdd& op) {
@@ -283,17 +287,18 @@ void KernelVerifier::Check(const TmaLoad& op) {
   if (op.multicast != 0) {
     const ClusterAxes all = kernel_.cluster.empty() ? 0 : SplitAxis(kernel_) * 2 - 1;
     Requires((op.multicast & ~all) == 0 && parts > 1, "is shared along axes that the cluster does not have");
-    Requires(std::count(ring->multicasts.begin(), ring->multicasts.end(), op.multicast) == 1, "is shared by blocks that ring '", ring->name,
-             "' does not know");
-    if (failed() || !Requires(op.map < kernel_.tensor_maps.size() && op.dst < kernel_.buffers.size(), "has no map or tile")) return;
+    Requires(std::count(ring->multicasts.begin(), ring->multicasts.end(), op.multicast) == 1, "is shared by blocks that ring '",
+             ring->name, "' does not know");
+    if (failed() || !Requires(op.map < kernel_.tensor_maps.size() && op.dst < kernel_.buffers.size(), "has no map or tile"))
+      return;
   }
   const bool by_panel = parts > 1 && ByPanel(kernel_.tensor_maps[op.map], kernel_.buffers[op.dst].shared);
   if (MapOf(op.map, op.dst, op.coords, by_panel ? 1 : parts) == nullptr) return;
   const SharedLayout& tile = kernel_.buffers[op.dst].shared;
   const int64_t panels = tile.extents.back() * tile.element_bytes / tile.panel;
   if (parts > 1) {
-    Requires(by_panel ? panels % parts == 0 : tile.rows() / parts * tile.pitch % (tile.swizzled ? 8 * tile.panel : 128) == 0, Name(op.dst),
-             " cannot be loaded in ", parts, " parts");
+    Requires(by_panel ? panels % parts == 0 : tile.rows() / parts * tile.pitch % (tile.swizzled ? 8 * tile.panel : 128) == 0,
+             Name(op.dst), " cannot be loaded in ", parts, " parts");
   }
   Requires(std::count(ring->buffers.begin(), ring->buffers.end(), op.dst) == 1, Name(op.dst), " is not in ring '", ring->name,
            "'");

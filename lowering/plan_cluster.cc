@@ -6,11 +6,13 @@
 
 namespace tilert {
 
-// A cluster has as many blocks along a dim of the grid as the program asks for where that saves loads, else one, and `split_` blocks for each.
+// A cluster has as many blocks along a dim of the grid as the program asks for where that saves loads, else one, and `split_`
+// blocks for each.
 void PlanBuilder::FormCluster() {
   std::vector<int> extents = ClusterWanted(s_);
   for (size_t d = 0; d < extents.size(); ++d) {
-    const bool shares = std::any_of(rings_.shared.begin(), rings_.shared.end(), [d](const auto& copy) { return copy.second.axes >> d & 1; });
+    const bool shares =
+        std::any_of(rings_.shared.begin(), rings_.shared.end(), [d](const auto& copy) { return copy.second.axes >> d & 1; });
     if (!shares) extents[d] = 1;
   }
   if (s_.split) split_ = s_.split->ways;
@@ -30,7 +32,8 @@ void PlanBuilder::FitRaster() {
   k_.raster_panel = std::max(1, k_.raster_panel / k_.cluster[k_.raster_column ? 0 : 1]);
 }
 
-// What a block outside the grid does for the others of its cluster while they compute: it gives back what its producer fills, so that everybody's rings go on.
+// What a block outside the grid does for the others of its cluster while they compute: it gives back what its producer fills, so
+// that everybody's rings go on.
 absl::Status PlanBuilder::EmitDrain(kir::Block* out) {
   drains_ = true;
   SetProducerVars();

@@ -196,7 +196,8 @@ class CostModelBuilder {
     uint32_t dims = 0;
     for (const Expr e : copy.src.start) dims |= GridDimsOf(e);
     double sharers = 1;
-    for (size_t d = 0; d < cost_.cluster.size(); ++d) sharers *= (dims >> d & 1) != 0 ? 1.0 : static_cast<double>(cost_.cluster[d]);
+    for (size_t d = 0; d < cost_.cluster.size(); ++d)
+      sharers *= (dims >> d & 1) != 0 ? 1.0 : static_cast<double>(cost_.cluster[d]);
     return sharers;
   }
   void AddGemm(const Gemm& gemm, const Times& times);
@@ -250,7 +251,8 @@ void CostModelBuilder::AddLoop(const For& loop, Times times) {
     const Expr span = Make(ExprOp::kSub, Make(ExprOp::kAdd, Make(ExprOp::kSub, end, begin), step), Int(1));
     const Expr trips = Make(ExprOp::kFloorDiv, span, step);
     int64_t shares = 1;
-    if (loop.split && times.empty() && cost_.shares == 1 && target_.family == Family::kHopper) program_.exprs.AsInt(loop.split, &shares);
+    if (loop.split && times.empty() && cost_.shares == 1 && target_.family == Family::kHopper)
+      program_.exprs.AsInt(loop.split, &shares);
     cost_.shares *= static_cast<double>(shares);
     times.push_back(Make(ExprOp::kFloorDiv, Make(ExprOp::kAdd, trips, Int(shares - 1)), Int(shares)));
   }

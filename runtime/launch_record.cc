@@ -50,7 +50,8 @@ absl::Status CheckCluster(const KernelRecord& kernel) {
   if (kernel.cluster.empty()) return absl::OkStatus();
   uint64_t blocks = 1;
   for (const uint32_t extent : kernel.cluster) blocks *= std::min<uint32_t>(extent, kMaxClusterBlocks + 1);
-  if (kernel.cluster.size() == kernel.grid.size() + 1 && blocks >= 1 && blocks <= kMaxClusterBlocks && !kernel.cooperative) return absl::OkStatus();
+  if (kernel.cluster.size() == kernel.grid.size() + 1 && blocks >= 1 && blocks <= kMaxClusterBlocks && !kernel.cooperative)
+    return absl::OkStatus();
   return absl::DataLossError("a launch record has an impossible cluster");
 }
 

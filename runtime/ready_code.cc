@@ -15,14 +15,15 @@ uint64_t EncodeScalar(DType dtype, Value value) {
   return IsFloat(dtype) ? EncodeFloat(dtype, value.f) : static_cast<uint64_t>(value.i);
 }
 
-// Product of the grid's extents, each up to whole clusters, times the blocks of a cluster that share one of the grid's: 0 if any is zero
-// or negative, −1 if it is beyond what a launch can have.
+// Product of the grid's extents, each up to whole clusters, times the blocks of a cluster that share one of the grid's: 0 if any
+// is zero or negative, −1 if it is beyond what a launch can have.
 int64_t CountBlocks(const KernelRecord& record, const DimValues& values) {
   int64_t extents[3] = {1, 1, 1};
   for (size_t i = 0; i < record.grid.size() && i < 3; ++i) {
     extents[i] = record.grid[i].Eval(values);
     if (extents[i] <= 0) return 0;
-    if (!record.cluster.empty() && extents[i] <= kMaxBlocks) extents[i] = (extents[i] + record.cluster[i] - 1) / record.cluster[i] * record.cluster[i];
+    if (!record.cluster.empty() && extents[i] <= kMaxBlocks)
+      extents[i] = (extents[i] + record.cluster[i] - 1) / record.cluster[i] * record.cluster[i];
   }
   int64_t blocks = record.cluster.empty() ? 1 : record.cluster.back();
   for (const int64_t extent : extents) {
@@ -100,13 +101,15 @@ absl::Status ReadyCode::AddKernel(KernelRecord record, cuda::Function function, 
 absl::Status ReadyCode::FitClusters(const KernelRecord& record, cuda::Function function, int64_t* most_blocks) const {
   const cuda::Driver& driver = runtime_.driver();
   if (driver.raw().LaunchKernelEx == nullptr || driver.raw().OccupancyMaxActiveClusters == nullptr)
-    return absl::UnimplementedError(Cat("kernel ", record.symbol, " is launched in clusters, which this driver does not know; update it"));
+    return absl::UnimplementedError(
+        Cat("kernel ", record.symbol, " is launched in clusters, which this driver does not know; update it"));
   const auto size = static_cast<int>(record.ClusterSize());
   cuda::LaunchAttribute cluster;
   const cuda::LaunchConfig config = ConfigOf(record, static_cast<unsigned>(size), nullptr, &cluster);
   int clusters = 0;
   TILERT_RETURN_IF_ERROR(driver.OccupancyMaxActiveClusters(&clusters, function, &config));
-  if (clusters < 1) return absl::ResourceExhaustedError(Cat("no cluster of ", size, " blocks of kernel ", record.symbol, " fits on this GPU"));
+  if (clusters < 1)
+    return absl::ResourceExhaustedError(Cat("no cluster of ", size, " blocks of kernel ", record.symbol, " fits on this GPU"));
   *most_blocks = (record.persistent ? std::min<int64_t>(clusters, *most_blocks / size) : *most_blocks / size) * size;
   return absl::OkStatus();
 }

@@ -63,14 +63,16 @@ void ThreadBlock::CheckReached() {
   for (const Agent& agent : reached_) {
     const auto knows = [&](const Warp& warp) { return warp.clock.seen[static_cast<size_t>(agent.component)] >= agent.epoch; };
     if (failed() || std::any_of(warps_.begin(), warps_.end(), knows)) continue;
-    status_ = Internal("kernel ", kernel_.kernel->name, ", block ", number_, ": may have ended when ", Describe(agent), " reaches its shared memory");
+    status_ = Internal("kernel ", kernel_.kernel->name, ", block ", number_, ": may have ended when ", Describe(agent),
+                       " reaches its shared memory");
   }
 }
 
 bool ThreadBlock::AddReady(std::vector<Warp*>* ready) {
   bool done = true;
   for (Warp& warp : warps_) {
-    if (warp.state == Warp::State::kReady || (warp.state == Warp::State::kWaiting && async_.CanPass(warp))) ready->push_back(&warp);
+    if (warp.state == Warp::State::kReady || (warp.state == Warp::State::kWaiting && async_.CanPass(warp)))
+      ready->push_back(&warp);
     done = done && warp.state == Warp::State::kDone;
   }
   return done;

@@ -149,8 +149,8 @@ void AsyncWork::ArriveAtSync(Warp& warp, const CStmt& stmt) {
   const Group& group = block_.groups_[static_cast<size_t>(warp.group)];
   const kir::Kernel& kernel = *kernel_.kernel;
   Cluster::Sync& sync = block_.cluster_.SyncOf(group.role, block_.rank_);
-  const int warps = group.role < 0 ? kernel.warps * block_.cluster_.size()
-                                   : group.warps * kir::ClusterExtent(kernel, kir::SplitAxis(kernel));
+  const int warps =
+      group.role < 0 ? kernel.warps * block_.cluster_.size() : group.warps * kir::ClusterExtent(kernel, kir::SplitAxis(kernel));
   if (sync.arrived > 0 && sync.stmt != &stmt)
     return block_.Fail(warp, 0, Cat("waits at this ClusterSync while others wait at ", block_.PathOf(sync.stmt->number)));
   sync.stmt = &stmt;
@@ -202,8 +202,9 @@ void AsyncWork::PassRing(Warp& warp, const CAcquire& acquire) {
 std::string AsyncWork::Awaited(const Warp& warp) const {
   if (warp.awaited >= 0) {
     const Mbarrier& barrier = slots_[static_cast<size_t>(warp.awaited)].full;
-    return Cat("phase of parity ", warp.awaited_parity ? 1 : 0, " of ", SlotName(warp.awaited), " (", barrier.phase, " phases are complete, ",
-               barrier.count - barrier.pending, " of ", barrier.count, " arrivals and all but ", barrier.bytes, " bytes of the next have come)");
+    return Cat("phase of parity ", warp.awaited_parity ? 1 : 0, " of ", SlotName(warp.awaited), " (", barrier.phase,
+               " phases are complete, ", barrier.count - barrier.pending, " of ", barrier.count, " arrivals and all but ",
+               barrier.bytes, " bytes of the next have come)");
   }
   const auto* acquire = std::get_if<CAcquire>(&warp.stmt->op);
   if (std::holds_alternative<CClusterSync>(warp.stmt->op)) return "the other warps of its cluster";
@@ -233,7 +234,9 @@ void AsyncWork::Run(Warp& warp, const CExpectTx& expect) {
   full.arriving.Join(warp.clock);
   full.bytes += expect.bytes;
   if (full.bytes < 0)
-    return block_.Fail(warp, 0, Cat("expects ", expect.bytes, " bytes in ", SlotName(number), ", but ", -full.bytes, " more have arrived already"));
+    return block_.Fail(
+        warp, 0,
+        Cat("expects ", expect.bytes, " bytes in ", SlotName(number), ", but ", -full.bytes, " more have arrived already"));
   --full.pending;
   full.TryComplete();
 }
@@ -261,9 +264,10 @@ void AsyncWork::ReleaseAt(Warp& warp, AsyncWork& owner, int number, uint32_t rou
   Mbarrier& empty = owner.slots_[static_cast<size_t>(number)].empty;
   const std::string whose = &owner == this ? "" : Cat(" of block ", owner.block_.rank_, " of the cluster");
   if (empty.phase != round) {
-    return block_.Fail(warp, 0,
-                       Cat("arrives at the empty barrier of ", SlotName(number), whose, " for round ", round, ", but it is in phase ",
-                           empty.phase, ": more arrivals than the ring's ", empty.count, " consumers, or too few before"));
+    return block_.Fail(
+        warp, 0,
+        Cat("arrives at the empty barrier of ", SlotName(number), whose, " for round ", round, ", but it is in phase ",
+            empty.phase, ": more arrivals than the ring's ", empty.count, " consumers, or too few before"));
   }
   if (&owner != this) owner.block_.ReachedBy(warp, warp.epoch - 1);
   empty.arriving.Join(warp.clock);
@@ -310,7 +314,9 @@ void AsyncWork::Run(Warp& warp, const CMbarArrive& arrive) {
   Mbarrier& barrier = slots_[static_cast<size_t>(number)].full;
   block_.SyncLanes(warp);
   for (int lane = 0; lane < kLanes && !block_.failed(); ++lane) {
-    if (barrier.pending == 0) return block_.Fail(warp, lane, Cat("more arrivals at ", SlotName(number), " than a phase counts, before its bytes have come"));
+    if (barrier.pending == 0)
+      return block_.Fail(warp, lane,
+                         Cat("more arrivals at ", SlotName(number), " than a phase counts, before its bytes have come"));
     barrier.arriving.Join(warp.clock);
     --barrier.pending;
     barrier.TryComplete();
@@ -332,7 +338,8 @@ void AsyncWork::Run(Warp& warp, const CMbarExpect& expect) {
   const int number = BarrierSlot(warp, expect.barrier, expect.index);
   if (number < 0) return;
   Mbarrier& barrier = slots_[static_cast<size_t>(number)].full;
-  if (barrier.pending == 0 && barrier.bytes == 0) return block_.Fail(warp, 0, Cat("announces bytes to a phase of ", SlotName(number), " that is complete"));
+  if (barrier.pending == 0 && barrier.bytes == 0)
+    return block_.Fail(warp, 0, Cat("announces bytes to a phase of ", SlotName(number), " that is complete"));
   barrier.bytes += expect.bytes;
   barrier.TryComplete();
 }

@@ -15,14 +15,16 @@ constexpr int64_t kChunkBytes = SharedShadow::kSectorBytes;
 // Chunks of 16 bytes of a tile, panel by panel within a row of it: `shared` bytes from the start of shared memory, `global`
 // elements from that of the tensor.
 template <typename Visit>
-void AsyncWork::ForEachChunk(const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, int share, Visit visit) const {
+void AsyncWork::ForEachChunk(const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, int share,
+                             Visit visit) const {
   const BufferInfo &tensor = kernel_.buffers[tile.tensor], &shared = kernel_.buffers[tile.tile];
   const size_t rank = tile.box.size();
   const int64_t columns = shared.shape.back(), rows = static_cast<int64_t>(shared.offsets.size()) / columns,
                 step = kChunkBytes / shared.bytes;
   const int64_t start = shared.source->offset + version * shared.version_bytes;
   const int64_t rows_each = tile.by_panel ? rows : rows / tile.shares, first_row = tile.by_panel ? 0 : share * rows_each;
-  const int64_t columns_each = tile.by_panel ? columns / tile.shares : columns, first_column = tile.by_panel ? share * columns_each : 0;
+  const int64_t columns_each = tile.by_panel ? columns / tile.shares : columns,
+                first_column = tile.by_panel ? share * columns_each : 0;
   for (int64_t row = first_row; row < first_row + rows_each; ++row) {
     int64_t rest = row, at = 0;
     bool inside = true;
@@ -77,19 +79,20 @@ void AsyncWork::TouchTile(Warp& warp, BufferId tile, int64_t version, bool write
 }
 
 // A part of a version of a tile, in the shared memory of `owner`.
-void AsyncWork::TouchShare(Warp& warp, ThreadBlock& owner, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords,
-                           int share, bool write, const Observer& now) {
+void AsyncWork::TouchShare(Warp& warp, ThreadBlock& owner, const CTmaTile& tile, int64_t version,
+                           const std::vector<int64_t>& coords, int share, bool write, const Observer& now) {
   ForEachChunk(tile, version, coords, share, [&](const Chunk& chunk) {
     Agent other;
     const char* fault = owner.shared_shadow_.TouchAsync(static_cast<size_t>(chunk.shared / kChunkBytes), write, now, &other);
     if (fault == nullptr || block_.failed()) return;
-    block_.Fail(warp, 0, Cat("version ", version, " of ", kernel_.buffers[tile.tile].source->name, ", byte ", chunk.shared,
-                             " of shared memory: ", fault, " ", block_.Describe(other)));
+    block_.Fail(warp, 0,
+                Cat("version ", version, " of ", kernel_.buffers[tile.tile].source->name, ", byte ", chunk.shared,
+                    " of shared memory: ", fault, " ", block_.Describe(other)));
   });
 }
 
-void AsyncWork::TouchTensor(Warp& warp, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords,
-                            int share, AccessKind kind, const Observer& now) {
+void AsyncWork::TouchTensor(Warp& warp, const CTmaTile& tile, int64_t version, const std::vector<int64_t>& coords, int share,
+                            AccessKind kind, const Observer& now) {
   const BufferInfo& tensor = kernel_.buffers[tile.tensor];
   Shadow* shadow = block_.run_.globals[tile.tensor].shadow.get();
   if (shadow == nullptr && kind != AccessKind::kRead)
@@ -114,14 +117,17 @@ void AsyncWork::Run(Warp& warp, const CStmt& stmt, const CTmaLoad& load) {
   if (!Issues(warp)) return;
   if (load.barrier != kNoId) return LoadAt(warp, stmt, load);
   const int64_t position = warp.positions[load.ring];
-  PendingLoad work{&stmt, SlotOf(load.ring, position), RoundOf(load.ring, position),
-                   position % kernel_.kernel->rings[load.ring].slots, 0, Coords(warp, load.tile)};
+  PendingLoad work{
+      &stmt, SlotOf(load.ring, position), RoundOf(load.ring, position), position % kernel_.kernel->rings[load.ring].slots,
+      0,     Coords(warp, load.tile)};
   const std::vector<int> receivers = Receivers(load.multicast);
   while (receivers[static_cast<size_t>(work.share)] != block_.rank_) ++work.share;
   for (int rank : receivers) {
     if (!block_.failed()) block_.cluster_.block(rank).async_.Receive(warp, block_, work);
   }
-  if (!block_.failed()) TouchTensor(warp, load.tile, work.version, work.coords, work.share, AccessKind::kRead, AsyncObserver(warp, 0, SlotComponent(work.slot), work.round + 1));
+  if (!block_.failed())
+    TouchTensor(warp, load.tile, work.version, work.coords, work.share, AccessKind::kRead,
+                AsyncObserver(warp, 0, SlotComponent(work.slot), work.round + 1));
   ++block_.run_.report->tma_loads;
 }
 
@@ -135,7 +141,9 @@ void AsyncWork::LoadAt(Warp& warp, const CStmt& stmt, const CTmaLoad& load) {
   if (version < 0 || version >= kernel_.buffers[load.tile.tile].source->versions)
     return block_.Fail(warp, 0, Cat("there is no version ", version, " of ", kernel_.buffers[load.tile.tile].source->name));
   Receive(warp, block_, work);
-  if (!block_.failed()) TouchTensor(warp, load.tile, work.version, work.coords, work.share, AccessKind::kRead, AsyncObserver(warp, 0, SlotComponent(work.slot), work.round + 1));
+  if (!block_.failed())
+    TouchTensor(warp, load.tile, work.version, work.coords, work.share, AccessKind::kRead,
+                AsyncObserver(warp, 0, SlotComponent(work.slot), work.round + 1));
   ++block_.run_.report->tma_loads;
 }
 

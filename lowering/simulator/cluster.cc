@@ -12,7 +12,8 @@ Cluster::Cluster(Run& run, uint32_t number)
       number_(number),
       components_{kernel_.kernel->warps * kir::ClusterSize(*kernel_.kernel),
                   kernel_.ring_slots.back() * kir::ClusterSize(*kernel_.kernel)} {
-  for (int rank = 0; rank < kir::ClusterSize(*kernel_.kernel); ++rank) blocks_.push_back(std::make_unique<ThreadBlock>(*this, rank));
+  for (int rank = 0; rank < kir::ClusterSize(*kernel_.kernel); ++rank)
+    blocks_.push_back(std::make_unique<ThreadBlock>(*this, rank));
 }
 Cluster::~Cluster() = default;
 

@@ -41,7 +41,7 @@ class Cluster {
   const Compiled& kernel_;
   const uint32_t number_;
   const Components components_;
-  absl::Status status_;  // the first failure
+  absl::Status status_;                               // the first failure
   std::vector<std::unique_ptr<ThreadBlock>> blocks_;  // by rank
   std::map<std::pair<int, int>, Sync> syncs_;         // by role, and by which of the grid's blocks
 };

@@ -1,8 +1,8 @@
 // T.Kernel(cluster_dims=…): text → Program → bytes → Program → text, and what is refused.
+#include "frontend/frontend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/container.h"
-#include "frontend/frontend.h"
 #include "ir/flat_reader.h"
 #include "ir/flat_writer.h"
 #include "ir/printer.h"
@@ -61,7 +61,8 @@ TEST(ClusterDims, AnIntIsTheFirstExtent) {
 
 // A program without clusters is what it has always been, digest and version too.
 TEST(ClusterDims, OnesAreNone) {
-  const absl::StatusOr<Program> none = Compiled("M, 4"), ones = Compiled("M, 4, cluster_dims=(1, 1)"), some = Compiled("M, 4, cluster_dims=2");
+  const absl::StatusOr<Program> none = Compiled("M, 4"), ones = Compiled("M, 4, cluster_dims=(1, 1)"),
+                                some = Compiled("M, 4, cluster_dims=2");
   EXPECT_EQ(PrintProgram(*ones), PrintProgram(*none));
   EXPECT_EQ(MinorOf(*ones), 0);
   EXPECT_EQ(ProgramDigest(*ones), ProgramDigest(*none));

@@ -1,5 +1,5 @@
-// Programs that ask for thread block clusters: what blocks have in common is loaded once, results are the executor's, and nothing of the
-// protocol between the blocks is superfluous.
+// Programs that ask for thread block clusters: what blocks have in common is loaded once, results are the executor's, and nothing
+// of the protocol between the blocks is superfluous.
 #include <algorithm>
 #include <array>
 
@@ -98,11 +98,11 @@ Args GemmArgs(bool transpose_b, int64_t m, int64_t n, int64_t k) {
   return MakeArgs({{kF16, {m, k}}, {kF16, transpose_b ? Shape{n, k} : Shape{k, n}}, {kF16, {m, n}}});
 }
 
-// Grids of one tile to more than the cluster has, with and without blocks outside the grid, and trip counts around the number of stages.
+// Grids of one tile to more than the cluster has, with and without blocks outside the grid, and trip counts around the number of
+// stages.
 void CompareGemm(const std::string& settings, bool transpose_b) {
   Comparison comparison(Gemm(settings));
-  for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{
-           {1, 8, 8}, {65, 136, 72}, {72, 72, 0}, {136, 72, 64 * 4}}) {
+  for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{{1, 8, 8}, {65, 136, 72}, {72, 72, 0}, {136, 72, 64 * 4}}) {
     comparison.ExpectAgrees(GemmArgs(transpose_b, m, n, k), {0x1p-10, static_cast<double>(k + 2) * 0x1p-23, 0x1p-14},
                             absl::StrCat(settings, " ", m, "x", n, "x", k));
     if (testing::Test::HasFatalFailure()) return;
@@ -125,8 +125,9 @@ TEST(ClusterLowering, GemmWithSplitSumsAgrees) {
 TEST(ClusterLowering, AttentionAgrees) {
   Comparison comparison(Attention("cluster=2"));
   for (const auto& [q, kv] : std::vector<std::array<int64_t, 2>>{{1, 1}, {65, 130}, {130, 0}}) {
-    comparison.ExpectAgrees(MakeArgs({{kF16, {1, q, 2, 64}}, {kF16, {1, kv, 1, 64}}, {kF16, {1, kv, 1, 64}}, {kF16, {1, q, 2, 64}}}, 2),
-                            {.relative = 0x1p-9, .absolute = 0x1p-10}, absl::StrCat(q, " queries, ", kv, " keys"));
+    comparison.ExpectAgrees(
+        MakeArgs({{kF16, {1, q, 2, 64}}, {kF16, {1, kv, 1, 64}}, {kF16, {1, kv, 1, 64}}, {kF16, {1, q, 2, 64}}}, 2),
+        {.relative = 0x1p-9, .absolute = 0x1p-10}, absl::StrCat(q, " queries, ", kv, " keys"));
     if (HasFatalFailure()) return;
   }
 }

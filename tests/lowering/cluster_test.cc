@@ -29,17 +29,19 @@ struct Neighbours {
   void Write() {
     const kir::If inside{m.Op(ExprOp::kEq, m.V(m.k.has_block), m.Int(1)), {}, {}};
     m.With(inside, [&] {
-      m.Points(BlockedLayout({64}, 2, 1), {i}, [&] { m.Store(mid, {At(m.bx())}, m.Op(ExprOp::kAdd, m.Load(in, {At(m.bx())}), m.Real(1))); });
+      m.Points(BlockedLayout({64}, 2, 1), {i},
+               [&] { m.Store(mid, {At(m.bx())}, m.Op(ExprOp::kAdd, m.Load(in, {At(m.bx())}), m.Real(1))); });
     });
   }
   // From the block of the other rank; from its own if the grid has no other.
   void Read() {
-    const Expr other = m.Op(ExprOp::kMin, m.Sum(m.Op(ExprOp::kSub, m.bx(), m.V(m.k.cluster_rank)), m.Op(ExprOp::kSub, m.Int(1), m.V(m.k.cluster_rank))),
-                            m.Int(elements / 64 - 1));
+    const Expr other =
+        m.Op(ExprOp::kMin,
+             m.Sum(m.Op(ExprOp::kSub, m.bx(), m.V(m.k.cluster_rank)), m.Op(ExprOp::kSub, m.Int(1), m.V(m.k.cluster_rank))),
+             m.Int(elements / 64 - 1));
     const kir::If inside{m.Op(ExprOp::kEq, m.V(m.k.has_block), m.Int(1)), {}, {}};
-    m.With(inside, [&] {
-      m.Points(BlockedLayout({64}, 2, 1), {i}, [&] { m.Store(out, {At(m.bx())}, m.Load(mid, {At(other)})); });
-    });
+    m.With(inside,
+           [&] { m.Points(BlockedLayout({64}, 2, 1), {i}, [&] { m.Store(out, {At(m.bx())}, m.Load(mid, {At(other)})); }); });
   }
   absl::Status Simulated(const kir::Kernel& kernel) {
     EXPECT_EQ(kir::VerifyKernel(kernel), "");
