@@ -66,6 +66,28 @@ DEV void tma_load(u32 to, const TensorMap& map, u32 barrier, int c0, int c1, int
   asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
                :: "r"(to), "l"(&map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4) : "memory");
 }
+// With a priority for the L2 cache: what createpolicy.fractional gives for all of an access.
+enum Policy : u64 { kEvictNormal = 0x1000000000000000, kEvictFirst = 0x12F0000000000000, kEvictLast = 0x14F0000000000000 };
+DEV void tma_load_hinted(u32 to, const TensorMap& map, u32 barrier, u64 policy, int c0) {
+  asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%3}], [%2], %4;"
+               :: "r"(to), "l"(&map), "r"(barrier), "r"(c0), "l"(policy) : "memory");
+}
+DEV void tma_load_hinted(u32 to, const TensorMap& map, u32 barrier, u64 policy, int c0, int c1) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%3, %4}], [%2], %5;"
+               :: "r"(to), "l"(&map), "r"(barrier), "r"(c0), "r"(c1), "l"(policy) : "memory");
+}
+DEV void tma_load_hinted(u32 to, const TensorMap& map, u32 barrier, u64 policy, int c0, int c1, int c2) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%3, %4, %5}], [%2], %6;"
+               :: "r"(to), "l"(&map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "l"(policy) : "memory");
+}
+DEV void tma_load_hinted(u32 to, const TensorMap& map, u32 barrier, u64 policy, int c0, int c1, int c2, int c3) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%3, %4, %5, %6}], [%2], %7;"
+               :: "r"(to), "l"(&map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "l"(policy) : "memory");
+}
+DEV void tma_load_hinted(u32 to, const TensorMap& map, u32 barrier, u64 policy, int c0, int c1, int c2, int c3, int c4) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8;"
+               :: "r"(to), "l"(&map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4), "l"(policy) : "memory");
+}
 // Part of the thread's open group of stores.
 DEV void tma_store(const TensorMap& map, u32 from, int c0) {
   asm volatile("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%0, {%2}], [%1];" :: "l"(&map), "r"(from), "r"(c0) : "memory");
@@ -170,7 +192,7 @@ DEV void wgmma_m64n256k16_f32_bf16_bf16_kk(float* d, u64 a, u64 b, bool keep) {
 
 // hopper_gemm for sm_90a
 extern "C" __global__ void __launch_bounds__(384, 1)
-hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, const __grid_constant__ TensorMap A_map, const __grid_constant__ TensorMap B_map, const __grid_constant__ TensorMap C_map, int M, int N, int K) {
+hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B_1, bf16* C_1, const __grid_constant__ TensorMap A_map, const __grid_constant__ TensorMap B_map, const __grid_constant__ TensorMap C_map, int M, int N, int K) {
   extern __shared__ __align__(1024) u8 smem[];
   const u32 smem_base = shared_address(smem);
   const int lane = threadIdx.x & 31;
@@ -260,7 +282,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
         fence_async_proxy();
         barrier_sync<256>(1);
         if (leader) {
-          // C_tile -> C, TMA
+          // C_tile -> C_1, TMA
           tma_store(C_map, smem_base + 196608, bx * 256 + 0, by * 128);
           tma_commit();
           tma_wait_read<1>();
@@ -277,7 +299,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
         fence_async_proxy();
         barrier_sync<256>(1);
         if (leader) {
-          // C_tile -> C, TMA
+          // C_tile -> C_1, TMA
           tma_store(C_map, smem_base + 212992, bx * 256 + 64, by * 128);
           tma_commit();
           tma_wait_read<1>();
@@ -294,7 +316,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
         fence_async_proxy();
         barrier_sync<256>(1);
         if (leader) {
-          // C_tile -> C, TMA
+          // C_tile -> C_1, TMA
           tma_store(C_map, smem_base + 196608, bx * 256 + 128, by * 128);
           tma_commit();
           tma_wait_read<1>();
@@ -311,7 +333,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
         fence_async_proxy();
         barrier_sync<256>(1);
         if (leader) {
-          // C_tile -> C, TMA
+          // C_tile -> C_1, TMA
           tma_store(C_map, smem_base + 212992, bx * 256 + 192, by * 128);
           tma_commit();
         }
@@ -339,7 +361,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
             mbarrier_expect(ab_full + ab_slot * 8, 49152);
             // A -> A_tile, TMA
             tma_load(smem_base + ab_slot * 16384, A_map, ab_full + ab_slot * 8, t * 64, by * 128);
-            // B -> B_tile, TMA
+            // B_1 -> B_tile, TMA
             tma_load(smem_base + ab_slot * 32768 + 65536, B_map, ab_full + ab_slot * 8, t * 64, bx * 256);
             if (++ab_slot == 4) { ab_slot = 0; ab_phase ^= 1; }
           }
