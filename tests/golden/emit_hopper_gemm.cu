@@ -192,7 +192,7 @@ DEV void wgmma_m64n256k16_f32_bf16_bf16_kk(float* d, u64 a, u64 b, bool keep) {
 
 // hopper_gemm for sm_90a
 extern "C" __global__ void __launch_bounds__(384, 1)
-hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B_1, bf16* C_1, const __grid_constant__ TensorMap A_map, const __grid_constant__ TensorMap B_map, const __grid_constant__ TensorMap C_map, int M, int N, int K) {
+hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, const __grid_constant__ TensorMap A_map, const __grid_constant__ TensorMap B_map, const __grid_constant__ TensorMap C_map, int M, int N, int K) {
   extern __shared__ __align__(1024) u8 smem[];
   const u32 smem_base = shared_address(smem);
   const int lane = threadIdx.x & 31;
@@ -282,7 +282,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B_1, bf16* C_1,
         fence_async_proxy();
         barrier_sync<256>(1);
         if (leader) {
-          // C_tile -> C_1, TMA
+          // C_tile -> C, TMA
           tma_store(C_map, smem_base + 196608, bx * 256 + 0, by * 128);
           tma_commit();
           tma_wait_read<1>();
@@ -299,7 +299,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B_1, bf16* C_1,
         fence_async_proxy();
         barrier_sync<256>(1);
         if (leader) {
-          // C_tile -> C_1, TMA
+          // C_tile -> C, TMA
           tma_store(C_map, smem_base + 212992, bx * 256 + 64, by * 128);
           tma_commit();
           tma_wait_read<1>();
@@ -316,7 +316,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B_1, bf16* C_1,
         fence_async_proxy();
         barrier_sync<256>(1);
         if (leader) {
-          // C_tile -> C_1, TMA
+          // C_tile -> C, TMA
           tma_store(C_map, smem_base + 196608, bx * 256 + 128, by * 128);
           tma_commit();
           tma_wait_read<1>();
@@ -333,7 +333,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B_1, bf16* C_1,
         fence_async_proxy();
         barrier_sync<256>(1);
         if (leader) {
-          // C_tile -> C_1, TMA
+          // C_tile -> C, TMA
           tma_store(C_map, smem_base + 212992, bx * 256 + 192, by * 128);
           tma_commit();
         }
@@ -361,7 +361,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B_1, bf16* C_1,
             mbarrier_expect(ab_full + ab_slot * 8, 49152);
             // A -> A_tile, TMA
             tma_load(smem_base + ab_slot * 16384, A_map, ab_full + ab_slot * 8, t * 64, by * 128);
-            // B_1 -> B_tile, TMA
+            // B -> B_tile, TMA
             tma_load(smem_base + ab_slot * 32768 + 65536, B_map, ab_full + ab_slot * 8, t * 64, bx * 256);
             if (++ab_slot == 4) { ab_slot = 0; ab_phase ^= 1; }
           }

@@ -1,7 +1,7 @@
 
 // hopper_gemm for sm_90a
 extern "C" __global__ void __launch_bounds__(384, 1)
-hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B_1, bf16* C_1, const __grid_constant__ TensorMap A_map, const __grid_constant__ TensorMap B_map, const __grid_constant__ TensorMap C_map, int M, int N, int K) {
+hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, const __grid_constant__ TensorMap A_map, const __grid_constant__ TensorMap B_map, const __grid_constant__ TensorMap C_map, int M, int N, int K) {
   extern __shared__ __align__(1024) u8 smem[];
   const u32 smem_base = shared_address(smem);
   const int lane = threadIdx.x & 31;
@@ -106,7 +106,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B_1, bf16* C_1,
         fence_async_proxy();
         barrier_sync<128>(1 + instance);
         if (leader) {
-          // C_tile -> C_1, TMA
+          // C_tile -> C, TMA
           tma_store(C_map, smem_base + (instance * 2 + 0) * 16384 + 163840, bx * 192 + 0, by * 128);
           tma_commit();
           tma_wait_read<1>();
@@ -126,7 +126,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B_1, bf16* C_1,
         fence_async_proxy();
         barrier_sync<128>(1 + instance);
         if (leader) {
-          // C_tile -> C_1, TMA
+          // C_tile -> C, TMA
           tma_store(C_map, smem_base + (instance * 2 + 1) * 16384 + 163840, bx * 192 + 64, by * 128);
           tma_commit();
           tma_wait_read<1>();
@@ -146,7 +146,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B_1, bf16* C_1,
         fence_async_proxy();
         barrier_sync<128>(1 + instance);
         if (leader) {
-          // C_tile -> C_1, TMA
+          // C_tile -> C, TMA
           tma_store(C_map, smem_base + (instance * 2 + 0) * 16384 + 163840, bx * 192 + 128, by * 128);
           tma_commit();
         }
@@ -174,7 +174,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B_1, bf16* C_1,
             mbarrier_expect(ab_full + ab_slot * 8, 40960);
             // A -> A_tile, TMA
             tma_load(smem_base + ab_slot * 16384, A_map, ab_full + ab_slot * 8, t * 64, by * 128);
-            // B_1 -> B_tile, TMA
+            // B -> B_tile, TMA
             #pragma unroll
             for (int p = 0; p < 3; ++p) {
               tma_load(smem_base + ab_slot * 24576 + p * 8192 + 65536, B_map, ab_full + ab_slot * 8, bx * 192 + p * 64, t * 64);
