@@ -5,6 +5,7 @@
 //   acc = x; if rank != 0: acc = 0; for k in range(n * rank // S, n * (rank + 1) // S): acc += …; if rank == 0: acc += Σ of the others'; use(acc)
 #include <algorithm>
 
+#include "ir/limits.h"
 #include "ir/status_util.h"
 #include "lowering/affine.h"
 #include "lowering/tile_access.h"
@@ -23,9 +24,15 @@ class SumSplitter {
   SumSplitter(TileState& state, size_t at) : s_(state), body_(state.L().body), at_(at), loop_(std::get<For>(body_[at].op)) {}
 
   // Empty when the loop's iterations can be shared; then sums() are known.
-  std::string WhyNot() {
+  std::string WhyNot(int64_t ways) {
     const Launch& launch = s_.L();
     if (s_.target.family != Family::kHopper) return "the target has no clusters";
+    int64_t blocks = ways;
+    for (Expr extent : launch.cluster) {
+      int64_t across = 1;
+      if (s_.E().AsInt(extent, &across)) blocks *= across;
+    }
+    if (blocks > kMaxClusterBlocks) return Cat("clusters would have ", blocks, " blocks, more than ", kMaxClusterBlocks);
     if (launch.cooperative) return "the launch is cooperative";
     if (HasJump(loop_.body)) return "iterations may be left out";
     for (size_t i = 0; i <= at_; ++i) {
@@ -205,7 +212,7 @@ absl::Status SplitSumsOverBlocks(TileState& state) {
     auto* loop = std::get_if<For>(&state.L().body[i].op);
     if (loop == nullptr || ways_of(*loop) < 2) continue;
     SumSplitter splitter(state, i);
-    const std::string text = name(*loop, state.L().body[i].loc), why = splitter.WhyNot();
+    const std::string text = name(*loop, state.L().body[i].loc), why = splitter.WhyNot(ways_of(*loop));
     if (!why.empty()) {
       state.report += Cat(text, ": not split: ", why, "\n");
       continue;

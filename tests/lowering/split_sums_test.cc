@@ -88,6 +88,8 @@ TEST(SplitSums, WhatIsNot) {
     EXPECT_THAT(kernel.schedule, HasSubstr(why)) << entry;
     EXPECT_TRUE(kernel.cluster.empty()) << entry;
   }
+  const Program wide = CompileSource("kernels/gemm.py", "gemm", ParseSettings("block_M=64 block_N=64 block_K=64 transpose_B=true split=4 cluster_M=4"));
+  EXPECT_THAT(Planned(wide).schedule, HasSubstr("not split: clusters would have 16 blocks, more than 8"));
   Comparison largest(Split("largest"));
   largest.ExpectAgrees(MakeArgs({{kF32, {13, 600}}, {kF32, {13}}}), {}, "largest");
 }
