@@ -46,7 +46,8 @@ std::string At(const std::string& name, const CText& index) {
 
 void Emit(EmitContext& c, const kir::Mma& mma) {
   const kir::Buffer &acc = c.buffer(mma.acc), &a = c.buffer(mma.a), &b = c.buffer(mma.b);
-  const int64_t m = Atoms(acc.layout.dims[0], 16), n = Atoms(acc.layout.dims[1], 8), depth_of_step = MmaDepth(DTypeBytes(a.dtype)), k = Atoms(a.layout.dims[1], depth_of_step);
+  const int64_t m = Atoms(acc.layout.dims[0], 16), n = Atoms(acc.layout.dims[1], 8),
+                depth_of_step = MmaDepth(DTypeBytes(a.dtype)), k = Atoms(a.layout.dims[1], depth_of_step);
   c.Open("{");
   // Column atoms go back and forth, so that neighbouring products share an operand.
   const auto loop = [&c](std::string_view wanted, int64_t count) {

@@ -215,9 +215,11 @@ void KernelVerifier::Check(const LaneReduce& op) {
 void KernelVerifier::Check(const Mma& op) {
   const Buffer *acc = Register(op.acc, "accumulator"), *a = Register(op.a, "operand"), *b = Register(op.b, "operand");
   if (failed()) return;
-  const bool same = a->dtype == b->dtype, bytes_of_a_kind = IsByte(a->dtype) && IsByte(b->dtype) && IsFloat(a->dtype) == IsFloat(b->dtype);
-  Requires((same && (Is16BitFloat(a->dtype) || a->dtype == DType::kFloat32)) || bytes_of_a_kind, "operands are ", DTypeName(a->dtype),
-           " and ", DTypeName(b->dtype), ", mma takes two of float16, bfloat16 or tf32, of float8 or of 8-bit integers");
+  const bool same = a->dtype == b->dtype,
+             bytes_of_a_kind = IsByte(a->dtype) && IsByte(b->dtype) && IsFloat(a->dtype) == IsFloat(b->dtype);
+  Requires((same && (Is16BitFloat(a->dtype) || a->dtype == DType::kFloat32)) || bytes_of_a_kind, "operands are ",
+           DTypeName(a->dtype), " and ", DTypeName(b->dtype),
+           ", mma takes two of float16, bfloat16 or tf32, of float8 or of 8-bit integers");
   const DType sum = IsFloat(a->dtype) ? DType::kFloat32 : DType::kInt32;
   Requires(acc->dtype == sum || (acc->dtype == DType::kFloat16 && a->dtype == DType::kFloat16), "cannot accumulate ",
            DTypeName(a->dtype), " products in ", DTypeName(acc->dtype));
@@ -232,8 +234,8 @@ void KernelVerifier::Check(const Mma& op) {
            SameFunction(a->layout, MmaOperandALayout(m, k, grid, DTypeBytes(a->dtype))) &&
            SameFunction(b->layout, MmaOperandBLayout(n, k, grid, DTypeBytes(b->dtype)));
   });
-  Requires(known, "the layouts are not those of mma over any grid of ", warps_, " warps: accumulator ",
-           ToString(acc->layout), "; a ", ToString(a->layout), "; b ", ToString(b->layout));
+  Requires(known, "the layouts are not those of mma over any grid of ", warps_, " warps: accumulator ", ToString(acc->layout),
+           "; a ", ToString(a->layout), "; b ", ToString(b->layout));
 }
 
 }  // namespace tilert::kir

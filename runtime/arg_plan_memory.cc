@@ -76,7 +76,8 @@ absl::StatusOr<uint64_t> ArgPlan::WorkspaceBytes(absl::Span<const TensorArg> ten
 
 uint64_t ArgPlan::WorkspaceBytes(const LaunchValues& values) const {
   uint64_t bytes = 0;
-  for (size_t t = parameter_tensors_; t < rules_.size(); ++t) bytes += UpToAlignment(static_cast<uint64_t>(values.tensors[t].bytes));
+  for (size_t t = parameter_tensors_; t < rules_.size(); ++t)
+    bytes += UpToAlignment(static_cast<uint64_t>(values.tensors[t].bytes));
   return bytes;
 }
 

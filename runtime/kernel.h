@@ -46,8 +46,8 @@ class Kernel {
   // later Prepare meets it again. The destructor waits for it.
   absl::Status PrepareAsync();
 
-  // What the program needs, and what makes launches of tensors with unaligned rows quick (runtime/restriding.h). Of the tensors only
-  // shapes and strides are looked at.
+  // What the program needs, and what makes launches of tensors with unaligned rows quick (runtime/restriding.h). Only shapes and
+  // strides are looked at.
   absl::StatusOr<uint64_t> WorkspaceBytes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
 
   // Checks the arguments and queues the program's launches on the stream. Prepares first if nobody has, unless the stream
@@ -58,8 +58,8 @@ class Kernel {
   // Prepare has returned, and a tensor that TMA cannot read is only found out by the launch.
   absl::StatusOr<KernelChoice> Choice(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
 
-  // A launch in two steps, of a kernel that is compiled for one class. The code that takes the request, which is bound into `values`
-  // and `maps`; null: the class does not hold, or it is not prepared.
+  // A launch in two steps, of a kernel that is compiled for one class. The code that takes the request, which is bound into
+  // `values` and `maps`; null: the class does not hold, or it is not prepared.
   absl::StatusOr<const ReadyCode*> Resolve(const LaunchRequest& request, LaunchValues& values, LaunchMaps& maps) const;
   absl::Status Queue(const ReadyCode& code, const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const;
   const ArgPlan& plan() const { return plan_; }
@@ -104,11 +104,11 @@ class Kernel {
   Sha256Digest digest_{};  // of the program before specialisation
   std::map<std::string, int64_t> dims_;
   ArgPlan plan_;
-  // Fast ones of one class, one a schedule: the cheapest that serves the dims is launched, if the arguments belong to the class and
-  // tensor maps can describe them. At last the one for any arguments.
+  // Fast ones of one class, one a schedule: the cheapest that serves the dims is launched, if the arguments belong to the class
+  // and tensor maps can describe them. At last the one for any arguments.
   std::vector<std::unique_ptr<Variant>> variants_;
   std::unique_ptr<Restriding> restriding_;  // may be null
-  mutable DimMemo picked_;  // dims → index into variants_
+  mutable DimMemo picked_;                  // dims → index into variants_
   std::mutex async_mutex_;
   std::condition_variable async_done_;
   bool async_pending_ = false;  // guarded by async_mutex_

@@ -47,7 +47,7 @@ struct KernelChoice {
   std::map<std::string, int64_t> constants;
   bool is_general = false;    // the code for any arguments
   bool is_restrided = false;  // inputs are copied to aligned rows first; with the workspace that WorkspaceBytes asks for
-  double cycles = 0;        // as the model of costs expects
+  double cycles = 0;          // as the model of costs expects
 };
 
 // Where the time of the last Prepare went.

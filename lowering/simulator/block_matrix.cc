@@ -64,7 +64,8 @@ void ThreadBlock::RunMmaOf(Warp& warp, const CMma& mma) {
   Registers& registers = Touch(warp, mma.acc);
   for (const CMma::Element& e : part.acc) {
     const T sum = c[static_cast<size_t>(e.cell)];
-    const uint64_t raw = std::is_same_v<T, float> ? EncodeFloat(acc.source->dtype, static_cast<double>(sum)) : static_cast<uint64_t>(sum);
+    const uint64_t raw =
+        std::is_same_v<T, float> ? EncodeFloat(acc.source->dtype, static_cast<double>(sum)) : static_cast<uint64_t>(sum);
     std::memcpy(
         &registers.data[(static_cast<size_t>(e.reg) * kLanes + static_cast<size_t>(e.lane)) * static_cast<size_t>(acc.bytes)],
         &raw, static_cast<size_t>(acc.bytes));

@@ -115,8 +115,7 @@ absl::StatusOr<CMma> CompileMma(const Compiled& kernel, const kir::Mma& mma) {
     return Internal("no mma for operands ", DTypeName(type), ", ", DTypeName(b.source->dtype), " and accumulator ",
                     DTypeName(sum));
   }
-  if (!IsTiledBy(*acc.layout, kAccumulator))
-    return Internal(acc.source->name, " is not laid out as an accumulator of mma.m16n8");
+  if (!IsTiledBy(*acc.layout, kAccumulator)) return Internal(acc.source->name, " is not laid out as an accumulator of mma.m16n8");
   if (!IsTiledBy(*a.layout, AtomOfA(a.bytes))) return Internal(a.source->name, " is not laid out as operand A of mma.m16n8");
   if (!IsTiledBy(*b.layout, AtomOfB(b.bytes))) return Internal(b.source->name, " is not laid out as operand B of mma.m16n8");
   if (a.layout->padded(1) != b.layout->padded(1)) {
@@ -244,7 +243,8 @@ std::string CheckLdmatrix(const BufferInfo& dst, const BufferInfo& src, const ki
       (src.bytes != 2 && !(src.bytes == 1 && copy.method == kir::CopyMethod::kLdmatrix))) {
     return "ldmatrix moves 16-bit elements, or pairs of bytes along rows, from shared memory to registers";
   }
-  if (!IsTiledBy(layout, AtomOfA(src.bytes)) && !IsTiledBy(layout, AtomOfB(src.bytes))) return "the layout is not an operand of mma.m16n8";
+  if (!IsTiledBy(layout, AtomOfA(src.bytes)) && !IsTiledBy(layout, AtomOfB(src.bytes)))
+    return "the layout is not an operand of mma.m16n8";
   if (copy.src.follows.back() != (copy.method == kir::CopyMethod::kLdmatrix ? 1 : 0))
     return "rows of the matrices do not lie along the buffer's last dimension";
   return "";

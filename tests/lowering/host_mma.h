@@ -1,5 +1,5 @@
-// mma.sync of 8-bit operands and of tf32 on the host. Rows and columns of the fragments as the PTX ISA's tables of mma.m16n8k32 and
-// mma.m16n8k8 give them.
+// mma.sync of 8-bit operands and of tf32 on the host. Rows and columns of the fragments as the PTX ISA's tables of mma.m16n8k32
+// and mma.m16n8k8 give them.
 #pragma once
 
 namespace host {
@@ -7,7 +7,10 @@ namespace host {
 // `value(x, i)`: element i of a lane's registers x. Of K, a register holds `kPack` neighbours.
 template <int kPack, typename Sum, typename Words, typename ValueA, typename ValueB>
 void MmaOfAnyType(Sum* d, const Words* a, const Words* b, ValueA value_a, ValueB value_b) {
-  struct Argument { Sum* d; const Words *a, *b; } argument{d, a, b};
+  struct Argument {
+    Sum* d;
+    const Words *a, *b;
+  } argument{d, a, b};
   MeetWarp(&argument, [=](std::vector<void*>& all) {
     constexpr int kDepth = 8 * kPack;
     double ma[16][kDepth], mb[kDepth][8];
@@ -15,7 +18,8 @@ void MmaOfAnyType(Sum* d, const Words* a, const Words* b, ValueA value_a, ValueB
       const auto* x = static_cast<Argument*>(all[static_cast<size_t>(lane)]);
       const int group = lane / 4, in_group = lane % 4;
       for (int i = 0; i < 4 * kPack; ++i) {
-        const int row = group + (i / kPack % 2 != 0 ? 8 : 0), column = in_group * kPack + i % kPack + (i >= 2 * kPack ? 4 * kPack : 0);
+        const int row = group + (i / kPack % 2 != 0 ? 8 : 0),
+                  column = in_group * kPack + i % kPack + (i >= 2 * kPack ? 4 * kPack : 0);
         ma[row][column] = value_a(x->a, i);
       }
       for (int i = 0; i < 2 * kPack; ++i)

@@ -1,7 +1,8 @@
 // Fragments against the tables of the PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type", written out.
+#include "lowering/layout_mma.h"
+
 #include "gtest/gtest.h"
 #include "lowering/layout.h"
-#include "lowering/layout_mma.h"
 #include "random_layout.h"
 
 namespace tilert {
@@ -69,10 +70,11 @@ INSTANTIATE_TEST_SUITE_P(Shapes, MmaLayoutTest,
                                           testing::Values(WarpGrid{1, 1}, WarpGrid{4, 1}, WarpGrid{2, 2}, WarpGrid{1, 4},
                                                           WarpGrid{3, 2})));
 
-// "Matrix Fragments for mma.m16n8k32": a_i: row = groupID for (0 <= i < 4) or (8 <= i < 12), else groupID + 8; col = threadID_in_group
+// "Matrix Fragments for mma.m16n8k32": a_i: row = groupID for (0 <= i < 4) or (8 <= i < 12), else groupID + 8; col =
+// threadID_in_group
 // * 4 + (i & 3), + 16 for i >= 8. b_i: row = threadID_in_group * 4 + (i & 3), + 16 for i >= 4; col = groupID.
-// "Matrix Fragments for mma.m16n8k8" with .tf32: a0, a2: row = groupID, a1, a3: groupID + 8; col = threadID_in_group, + 4 for a2, a3.
-// b0: row = threadID_in_group, b1: + 4; col = groupID.
+// "Matrix Fragments for mma.m16n8k8" with .tf32: a0, a2: row = groupID, a1, a3: groupID + 8; col = threadID_in_group, + 4 for a2,
+// a3. b0: row = threadID_in_group, b1: + 4; col = groupID.
 TEST(MmaOfOtherTypes, FollowTheTables) {
   const auto check = [](int bytes, int regs_a, int regs_b, auto a_element, auto b_element) {
     const int64_t depth = MmaDepth(bytes);
@@ -103,10 +105,17 @@ TEST(MmaOfOtherTypes, FollowTheTables) {
       [](int group, int in_group, int i) {
         return Atom{i < 4 || (i >= 8 && i < 12) ? group : group + 8, in_group * 4 + (i & 3) + (i >= 8 ? 16 : 0)};
       },
-      [](int group, int in_group, int i) { return Atom{in_group * 4 + (i & 3) + (i >= 4 ? 16 : 0), group}; });
+      [](int group, int in_group, int i) {
+        return Atom{in_group * 4 + (i & 3) + (i >= 4 ? 16 : 0), group};
+      });
   check(
-      4, 4, 2, [](int group, int in_group, int i) { return Atom{i % 2 == 0 ? group : group + 8, in_group + (i >= 2 ? 4 : 0)}; },
-      [](int group, int in_group, int i) { return Atom{in_group + (i == 1 ? 4 : 0), group}; });
+      4, 4, 2,
+      [](int group, int in_group, int i) {
+        return Atom{i % 2 == 0 ? group : group + 8, in_group + (i >= 2 ? 4 : 0)};
+      },
+      [](int group, int in_group, int i) {
+        return Atom{in_group + (i == 1 ? 4 : 0), group};
+      });
 }
 
 // The probabilities of attention: an accumulator tile is, register for register, the A operand of the next product.

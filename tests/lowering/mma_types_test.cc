@@ -1,5 +1,5 @@
-// Gemms of bytes and of tf32 on the tensor cores, in the simulator, against the executor: by mma.sync in the Ampere family, by wgmma or
-// mma.sync in the Hopper family.
+// Gemms of bytes and of tf32 on the tensor cores, in the simulator, against the executor: by mma.sync in the Ampere family, by
+// wgmma or mma.sync in the Hopper family.
 #include "comparison.h"
 #include "gtest/gtest.h"
 #include "program_sim.h"
@@ -26,8 +26,9 @@ int TensorStatements(const kir::Block& block) {
 
 void Check(const Case& c, const std::vector<int64_t>& shape, bool fast) {
   const int64_t m = shape[0], n = shape[1], k = shape[2];
-  SCOPED_TRACE(testing::Message() << DTypeName(c.a) << " " << DTypeName(c.b) << " " << c.arch << (c.transpose_a ? " A transposed" : "")
-                                  << (c.transpose_b ? " B transposed " : " ") << m << "x" << n << "x" << k);
+  SCOPED_TRACE(testing::Message() << DTypeName(c.a) << " " << DTypeName(c.b) << " " << c.arch
+                                  << (c.transpose_a ? " A transposed" : "") << (c.transpose_b ? " B transposed " : " ") << m
+                                  << "x" << n << "x" << k);
   GemmSample sample{64, 64, 64, 3, 128};
   sample.transpose_a = c.transpose_a, sample.transpose_b = c.transpose_b;
   sample.dtype = c.a, sample.dtype_b = c.b, sample.result = IsFloat(c.a) ? DType::kFloat32 : DType::kInt32;
@@ -36,7 +37,8 @@ void Check(const Case& c, const std::vector<int64_t>& shape, bool fast) {
     return turned ? std::vector<int64_t>{columns, rows} : std::vector<int64_t>{rows, columns};
   };
   // Integers of two bits more than a product may lose: every sum is exact.
-  Array a = Array(c.a, shape_of(c.transpose_a, m, k)).Random(1, -4, 4), b = Array(c.b, shape_of(c.transpose_b, k, n)).Random(2, -4, 4);
+  Array a = Array(c.a, shape_of(c.transpose_a, m, k)).Random(1, -4, 4),
+        b = Array(c.b, shape_of(c.transpose_b, k, n)).Random(2, -4, 4);
   for (Array* array : {&a, &b}) {
     for (int64_t i = 0; i < array->size(); ++i) array->Set(i, std::round(std::fabs((*array)[i]) < 5 ? (*array)[i] : 3));
   }

@@ -180,10 +180,10 @@ TEST(Restride, ResultsInPiecesBySeveralInstances) {
 
 // Each barrier, wait and fence of such a kernel is there for a reason: without it the simulator finds a fault.
 TEST(Restride, AllSynchronisationIsNeeded) {
-  const Program program = WithPaddedRows(
-      CompileSource("kernels/gemm.py", "gemm",
-                    ParseSettings("transpose_B=true block_M=64 block_N=128 block_K=64 num_stages=2 threads=128")),
-      std::vector<BufferId>{0, 1});
+  const Program program =
+      WithPaddedRows(CompileSource("kernels/gemm.py", "gemm",
+                                   ParseSettings("transpose_B=true block_M=64 block_N=128 block_K=64 num_stages=2 threads=128")),
+                     std::vector<BufferId>{0, 1});
   const auto kernels = PlanAll(program, PaddedArgClass(program, std::vector<BufferId>{0, 1}), "sm_90a");
   ASSERT_TRUE(kernels.ok()) << kernels.status();
   const auto simulate = [&](const kir::Kernel& kernel, int64_t k, uint64_t seed) {
