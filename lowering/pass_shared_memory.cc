@@ -10,8 +10,8 @@ namespace {
 constexpr int64_t kAlign = 128;
 constexpr int64_t kBarrierBytes = 8;
 
-// Statements are numbered in program order; a buffer is live from its first to its last use, and through the whole of any loop that
-// uses it, because it may carry values from one iteration to the next, unless each iteration begins with making it anew.
+// Statements are numbered in program order; a buffer is live from its first to its last use, and through the whole of any loop
+// that uses it, because it may carry values from one iteration to the next, unless each iteration begins with making it anew.
 struct Live {
   BufferId buffer = kNoId;
   int first = -1, last = -1;
@@ -21,7 +21,10 @@ struct Live {
 
 class Liveness {
  public:
-  explicit Liveness(const kir::Kernel& kernel) : kernel_(kernel), live_(kernel.buffers.size()), is_plain_(kernel.buffers.size(), true) {
+  // `reuse_in_loops`: what each iteration makes anew lives in a part of it only. That saves memory, and costs barriers between
+  // tiles that would otherwise lie apart.
+  Liveness(const kir::Kernel& kernel, bool reuse_in_loops)
+      : reuse_in_loops_(reuse_in_loops), kernel_(kernel), live_(kernel.buffers.size()), is_plain_(kernel.buffers.size(), true) {
     for (const kir::Stmt& stmt : kernel.body) {
       for (const kir::SharedUse& use : kir::SharedUses(kernel, stmt)) {
         if (use.proxy || use.async) is_plain_[use.buffer] = false;
@@ -71,9 +74,10 @@ class Liveness {
     }
   }
 
-  // Does each run of `body` write all of the buffer before anything else touches it, and nothing touch it when its statement is over?
+  // Does each run of `body` write all of the buffer before anything else touches it, and nothing touch it when its statement is
+  // over?
   bool IsMadeAnew(BufferId id, const kir::Block& body) const {
-    if (!is_plain_[id]) return false;
+    if (!reuse_in_loops_ || !is_plain_[id]) return false;
     for (const kir::Stmt& stmt : body) {
       bool touches = false, reads = false;
       for (const kir::SharedUse& use : kir::SharedUses(kernel_, stmt)) {
@@ -132,14 +136,15 @@ class Liveness {
     live.last = std::max(live.last, end);
   }
 
+  const bool reuse_in_loops_;
   const kir::Kernel& kernel_;
   std::vector<Live> live_;
   std::vector<bool> is_plain_;  // touched only by statements that are done with it when they end
   int now_ = 0;
 };
 
-// Conditions on the block's rank in its cluster under which all uses of a buffer stand. A block has one rank: where two buffers' conditions exclude each
-// other, no block uses both.
+// Conditions on the block's rank in its cluster under which all uses of a buffer stand. A block has one rank: where two buffers'
+// conditions exclude each other, no block uses both.
 class RankConditions {
  public:
   explicit RankConditions(const kir::Kernel& kernel) : kernel_(kernel), of_(kernel.buffers.size()), used_(kernel.buffers.size()) {
@@ -225,16 +230,14 @@ bool HasClusterSync(const kir::Block& block) {
 
 // Some role waits for other blocks of its cluster.
 bool SyncsInRoles(const kir::Kernel& kernel) {
-  return std::any_of(kernel.body.begin(), kernel.body.end(), [](const kir::Stmt& stmt) {
-    return std::holds_alternative<kir::Roles>(stmt.op) && HasClusterSync({stmt});
-  });
+  return std::any_of(kernel.body.begin(), kernel.body.end(),
+                     [](const kir::Stmt& stmt) { return std::holds_alternative<kir::Roles>(stmt.op) && HasClusterSync({stmt}); });
 }
 
 }  // namespace
 
-absl::Status PlanSharedMemory(KernelState& state) {
-  kir::Kernel& kernel = state.kernel;
-  std::vector<Live> live = Liveness(kernel).Run();
+// Gives the buffers their places; returns the bytes that they take together.
+static int64_t Place(kir::Kernel& kernel, std::vector<Live>& live) {
   const RankConditions ranks(kernel);
   std::stable_sort(live.begin(), live.end(), [](const Live& a, const Live& b) { return a.bytes > b.bytes; });
   std::vector<Live> placed;
@@ -256,6 +259,17 @@ absl::Status PlanSharedMemory(KernelState& state) {
     total = std::max(total, offset + next.bytes);
     placed.push_back(next);
   }
+  return total;
+}
+
+absl::Status PlanSharedMemory(KernelState& state) {
+  kir::Kernel& kernel = state.kernel;
+  std::vector<Live> live = Liveness(kernel, false).Run();
+  int64_t total = Place(kernel, live);
+  if (total > state.target.max_shared_bytes) {
+    live = Liveness(kernel, true).Run();
+    total = Place(kernel, live);
+  }
   // A buffer that nothing touches still needs a place to be well-formed.
   for (kir::Buffer& buffer : kernel.buffers) {
     if (buffer.space == kir::Space::kShared && buffer.offset < 0) buffer.offset = 0;
@@ -275,8 +289,9 @@ absl::Status PlanSharedMemory(KernelState& state) {
   }
   kernel.shared_bytes = total;
   if (total > state.target.max_shared_bytes) {
-    return absl::ResourceExhaustedError(Cat("'", kernel.name, "' needs ", total, " bytes of shared memory a block, ", state.target.arch, " has ",
-                                            state.target.max_shared_bytes, ": ", Demand(kernel, live), "; use smaller tiles or fewer stages"));
+    return absl::ResourceExhaustedError(Cat("'", kernel.name, "' needs ", total, " bytes of shared memory a block, ",
+                                            state.target.arch, " has ", state.target.max_shared_bytes, ": ", Demand(kernel, live),
+                                            "; use smaller tiles or fewer stages"));
   }
   return absl::OkStatus();
 }

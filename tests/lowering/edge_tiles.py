@@ -366,22 +366,22 @@ def fewer_stages(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32"))
 
 @T.prim_func
 def made_anew(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
-    # Tiles that each iteration makes anew lie in the same memory; the one that lives on does not.
-    with T.Kernel(T.ceildiv(M, 32), threads=64) as bx:
-        f = T.alloc_fragment((32, 32), "float32")
-        a = T.alloc_shared((32, 32), "float32")
-        b = T.alloc_shared((32, 32), "float32")
-        lives = T.alloc_shared((32, 32), "float32")
+    # Where three tiles do not fit, those that each iteration makes anew lie in the same memory; the one that lives on does not.
+    with T.Kernel(T.ceildiv(M, 128), threads=256) as bx:
+        f = T.alloc_fragment((128, 128), "float32")
+        a = T.alloc_shared((128, 128), "float32")
+        b = T.alloc_shared((128, 128), "float32")
+        lives = T.alloc_shared((128, 128), "float32")
         T.fill(lives, 1.0)
-        for k in T.serial(T.ceildiv(N, 32)):
-            T.copy(X[bx * 32, k * 32], f)
+        for k in T.serial(T.ceildiv(N, 128)):
+            T.copy(X[bx * 128, k * 128], f)
             T.copy(f, a)
-            for i, j in T.Parallel(32, 32):
+            for i, j in T.Parallel(128, 128):
                 f[i, j] = a[j, i]
             T.copy(f, b)
-            for i, j in T.Parallel(32, 32):
-                lives[i, j] += b[i, 31 - j]
-            T.copy(lives, Y[bx * 32, k * 32])
+            for i, j in T.Parallel(128, 128):
+                lives[i, j] += b[i, 127 - j]
+            T.copy(lives, Y[bx * 128, k * 128])
 
 
 @T.prim_func
