@@ -311,6 +311,8 @@ std::string Describe(const EmitContext& c, const kir::StmtOp& op) {
                         [&](const kir::LaneReduce& s) {
                           return Cat(names[s.dst], " = ", ReduceName(s.op), " of ", names[s.src], " along dimension ", s.axis);
                         },
+                        [&](const kir::PartStore& s) { return Cat("this block's part of ", names[s.src]); },
+                        [&](const kir::PartAdd& s) { return Cat(names[s.acc], " += the part of another block"); },
                         [&](const kir::Mma& s) { return Cat(names[s.acc], " += ", names[s.a], " * ", names[s.b]); },
                         [](const kir::BarSync&) { return std::string(); },
                         [](const kir::Print&) { return std::string(); },

@@ -1,6 +1,7 @@
 #include "tools/input.h"
 
 #include <algorithm>
+#include <cctype>
 #include <memory>
 
 #include "frontend/frontend.h"
@@ -23,6 +24,10 @@ std::string NamesOf(const Range& range) {
   std::string text;
   for (const auto& item : range) text += Cat(text.empty() ? "'" : ", '", item.name, "'");
   return text.empty() ? "nothing" : text;
+}
+
+bool IsModuleName(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
 absl::StatusOr<Program> FromBundle(const BundleFile& file, const std::string& wanted) {
@@ -58,6 +63,16 @@ absl::Status AddVariant(const Bundle& bundle, const Program& program, const std:
 
 }  // namespace
 
+frontend::ModuleReader ReaderBeside(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  return [folder](const std::string& module) -> std::optional<std::string> {
+    if (!IsModuleName(module)) return std::nullopt;
+    absl::StatusOr<std::string> text = ReadFile(Cat(folder, module, ".py"), kMaxSourceBytes);
+    return text.ok() ? std::optional(*std::move(text)) : std::nullopt;
+  };
+}
+
 bool IsSource(const std::string& path) { return path.size() > 3 && path.compare(path.size() - 3, 3, ".py") == 0; }
 
 absl::StatusOr<std::unique_ptr<BundleFile>> OpenBundle(const std::string& path) {
@@ -89,7 +104,7 @@ absl::StatusOr<Program> CompileEntry(const std::string& path, const std::string&
     if (entries.size() > 1) return UsageError(Cat(path, " has several entries; choose one by --entry: ", NamesOf(entries)));
     entry = entries[0].name;
   }
-  return frontend::Compile(text, BaseName(path), entry, settings);
+  return frontend::Compile(text, BaseName(path), entry, settings, nullptr, ReaderBeside(path));
 }
 
 absl::StatusOr<ChosenProgram> ChooseProgram(const Args& args) {

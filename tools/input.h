@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "frontend/frontend.h"
 #include "frontend/settings.h"
 #include "ir/bundle.h"
 #include "ir/verifier.h"
@@ -26,6 +27,9 @@ absl::StatusOr<std::unique_ptr<BundleFile>> OpenBundle(const std::string& path);
 
 // True for names that end in ".py".
 bool IsSource(const std::string& path);
+
+// Reads the modules that a source at `path` imports from files beside it.
+frontend::ModuleReader ReaderBeside(const std::string& path);
 
 // Options that choose one program: --entry NAME, --set NAME=VALUE.
 inline constexpr Option kEntryOption = {"--entry", "NAME", "which program; needed when there are several"};

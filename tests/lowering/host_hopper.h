@@ -123,6 +123,11 @@ void Load(unsigned to, const TensorMap& map, unsigned barrier, Ints... at) {
   Settle(At(barrier));
 }
 template <typename... Ints>
+void LoadHinted(unsigned to, const TensorMap& map, unsigned barrier, unsigned long long policy, Ints... at) {
+  Require(policy >> 60 == 1, "no policy of the L2 cache");
+  Load(to, map, barrier, at...);
+}
+template <typename... Ints>
 void Store(const TensorMap& map, unsigned from, Ints... at) {
   Box(map, from, {at...}, [](const unsigned char* shared, unsigned char* global, unsigned bytes, bool inside) {
     if (inside) std::memcpy(global, shared, bytes);
@@ -281,6 +286,7 @@ void Stmatrix(unsigned row, Registers... registers) {
 #define mbarrier_expect host::Expect
 #define mbarrier_wait host::Wait
 #define tma_load host::Load
+#define tma_load_hinted host::LoadHinted
 #define tma_store host::Store
 #define tma_add host::Add
 #define stmatrix host::Stmatrix<false>
