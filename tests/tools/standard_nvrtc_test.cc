@@ -75,7 +75,7 @@ void ForEachJob(std::vector<Job>& jobs, const Work& work) {
 }
 
 Bundle StandardBundle(std::string* bytes) {
-  std::ifstream file(std::string(TILERT_BINARY_DIR) + "/std.tilert", std::ios::binary);
+  std::ifstream file(TILERT_BINARY_DIR "/std.tilert", std::ios::binary);
   std::stringstream text;
   text << file.rdbuf();
   *bytes = text.str();
