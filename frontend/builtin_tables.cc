@@ -10,8 +10,9 @@ namespace {
 const std::map<std::string_view, const Builtin*>& Table() {
   static const auto* table = [] {
     auto* all = new std::map<std::string_view, const Builtin*>;
-    for (const auto& part : {PythonBuiltins(), ModuleBuiltins(), LaunchIntrinsics(), AllocIntrinsics(), CopyIntrinsics(),
-                             TileIntrinsics(), ConvolutionIntrinsics(), LoopIntrinsics(), MathIntrinsics(), ThreadIntrinsics(), SimtIntrinsics()}) {
+    for (const auto& part :
+         {PythonBuiltins(), ModuleBuiltins(), LaunchIntrinsics(), AllocIntrinsics(), CopyIntrinsics(), TileIntrinsics(),
+          ConvolutionIntrinsics(), LoopIntrinsics(), MathIntrinsics(), ThreadIntrinsics(), SimtIntrinsics()}) {
       for (const Builtin& builtin : part) all->emplace(builtin.path, &builtin);
     }
     return all;

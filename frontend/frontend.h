@@ -41,6 +41,7 @@ using ModuleReader = std::function<std::optional<std::string>(const std::string&
 // The program is not verified. `warnings`, if given, gets rendered warnings. InvalidArgument: the source is wrong, or uses what
 // is not supported; the message holds every error found, rendered as above. Thread-safe; deterministic.
 absl::StatusOr<Program> Compile(const std::string& text, const std::string& file_name, const std::string& entry,
-                                const Settings& settings, std::string* warnings = nullptr, const ModuleReader& read_module = nullptr);
+                                const Settings& settings, std::string* warnings = nullptr,
+                                const ModuleReader& read_module = nullptr);
 
 }  // namespace tilert::frontend

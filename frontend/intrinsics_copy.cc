@@ -138,7 +138,8 @@ absl::Span<const Builtin> CopyIntrinsics() {
   static constexpr std::string_view kCopy =
       "src dst | fill? coalesced_width? disable_tma? eviction_policy? prefer_instruction? annotations? loop_layout? swizzle? "
       "barrier?";
-  static constexpr std::string_view kTmaCopy = "src dst | barrier? cluster_mask? leader_scope_threads? eviction_policy? annotations?";
+  static constexpr std::string_view kTmaCopy =
+      "src dst | barrier? cluster_mask? leader_scope_threads? eviction_policy? annotations?";
   static constexpr std::string_view kAtomic = "dst value memory_order? return_prev? use_tma? | scope? annotations?";
   static constexpr Builtin kBuiltins[] = {
       {"T.copy", kCopy, Copy},

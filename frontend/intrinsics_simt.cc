@@ -22,7 +22,8 @@ std::optional<std::vector<int64_t>> BlockExtents(Evaluator& e, const Args& args)
   for (const Val& extent : e.threads().extents) {
     int64_t value = 0;
     if (!e.builder().exprs().AsInt(e.builder().Index(extent), &value)) {
-      e.Fail(args.range(), "code by thread needs a number of threads that is known", "give threads= a number, or fix it with --set");
+      e.Fail(args.range(), "code by thread needs a number of threads that is known",
+             "give threads= a number, or fix it with --set");
       return std::nullopt;
     }
     extents.push_back(value);
@@ -71,7 +72,8 @@ Value BoundThread(Evaluator& e, const Args& args) {
   const auto* name = args["thread"].Object<const StringObject>();
   constexpr std::string_view kNames[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
   const auto* found = name == nullptr ? std::end(kNames) : std::find(std::begin(kNames), std::end(kNames), name->text);
-  if (found == std::end(kNames)) return e.Fail(args.RangeOf("thread"), "a thread is bound to threadIdx.x, threadIdx.y or threadIdx.z");
+  if (found == std::end(kNames))
+    return e.Fail(args.RangeOf("thread"), "a thread is bound to threadIdx.x, threadIdx.y or threadIdx.z");
   const bool one = !args.Has("stop");
   const auto begin = one ? std::optional<int64_t>(0) : e.Int(args["start"], args.RangeOf("start"), "the first thread");
   const auto end = e.Int(args[one ? "start" : "stop"], args.RangeOf(one ? "start" : "stop"), "the last thread");
@@ -79,7 +81,8 @@ Value BoundThread(Evaluator& e, const Args& args) {
   if (!begin || !end || !extents) return Poison{};
   const auto dim = static_cast<size_t>(found - std::begin(kNames));
   const int64_t threads = dim < extents->size() ? (*extents)[dim] : 1;
-  if (*begin != 0 || *end != threads) return e.Fail(args.range(), Cat("the block has threads 0 to ", threads, " there, not ", *begin, " to ", *end));
+  if (*begin != 0 || *end != threads)
+    return e.Fail(args.range(), Cat("the block has threads 0 to ", threads, " there, not ", *begin, " to ", *end));
   return PlaceAlong(e, *extents, dim);
 }
 
@@ -126,9 +129,11 @@ Value Shuffle(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
   const Val value = e.Number(args["value"], args.RangeOf("value"), "the value of a shuffle");
   const Val by = e.Number(args["by"], args.RangeOf("by"), "the lane of a shuffle");
-  const auto width = args.Has("width") ? e.Int(args["width"], args.RangeOf("width"), "the width of a shuffle") : std::optional<int64_t>(kWarp);
+  const auto width =
+      args.Has("width") ? e.Int(args["width"], args.RangeOf("width"), "the width of a shuffle") : std::optional<int64_t>(kWarp);
   if (!value || !by || !width) return Poison{};
-  if (!IsPowerOfTwo(*width) || *width > kWarp) return e.Fail(args.RangeOf("width"), Cat("the width of a shuffle is a power of two up to 32, not ", *width));
+  if (!IsPowerOfTwo(*width) || *width > kWarp)
+    return e.Fail(args.RangeOf("width"), Cat("the width of a shuffle is a power of two up to 32, not ", *width));
   ProgramBuilder& builder = e.builder();
   const Val lane = Lane(e), place = *width == kWarp ? lane : lane % *width;
   const std::string_view path = args.builtin().path;
@@ -176,19 +181,24 @@ Value Attr(Evaluator& e, const Args&) {
   return static_cast<const ContextObject*>(e.New(std::move(context)));
 }
 
-// T.tvm_thread_allreduce(T.uint32(1), value, True, result, tk): result = value combined over the threads that differ along tk only.
+// T.tvm_thread_allreduce(T.uint32(1), value, True, result, tk): result = value combined over the threads that differ along tk
+// only.
 Value AllReduce(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
   const std::vector<Value>& rest = args.rest();
-  if (rest.size() < 5) return e.Fail(args.range(), "T.tvm_thread_allreduce takes a count, a value, a condition, a result and threads");
+  if (rest.size() < 5)
+    return e.Fail(args.range(), "T.tvm_thread_allreduce takes a count, a value, a condition, a result and threads");
   const Val count = e.Number(rest[0], args.rest_ranges()[0], "the number of values");
   const auto always = e.Bool(rest[2], args.rest_ranges()[2], "the condition");
   const Val value = e.Number(rest[1], args.rest_ranges()[1], "what is reduced");
   auto result = e.Region(rest[3], args.rest_ranges()[3], "the result");
   const auto extents = BlockExtents(e, args);
   if (!count || !always || !value || !result || !extents) return Poison{};
-  if (!e.builder().exprs().IsInt(e.builder().E(count), 1) || !*always) return e.Fail(args.range(), "only one value is reduced at a time, and by all threads");
-  if (e.threads().reducer.is_none()) return e.Fail(args.range(), "how to combine the values is not said", "put it under `with T.attr(T.comm_reducer(…), \"reduce_scope\", …):`");
+  if (!e.builder().exprs().IsInt(e.builder().E(count), 1) || !*always)
+    return e.Fail(args.range(), "only one value is reduced at a time, and by all threads");
+  if (e.threads().reducer.is_none())
+    return e.Fail(args.range(), "how to combine the values is not said",
+                  "put it under `with T.attr(T.comm_reducer(…), \"reduce_scope\", …):`");
   ProgramBuilder& builder = e.builder();
   std::vector<bool> reduced(extents->size(), false);
   for (size_t i = 4; i < rest.size(); ++i) {
@@ -198,10 +208,13 @@ Value AllReduce(Evaluator& e, const Args& args) {
     for (size_t d = 0; d < reduced.size(); ++d) {
       if (builder.E(place) == builder.E(PlaceAlong(e, *extents, d))) known = reduced[d] = true;
     }
-    if (!known && !builder.exprs().IsInt(builder.Index(place), 0)) return e.Fail(args.rest_ranges()[i], "this is no T.get_thread_binding of the block");
+    if (!known && !builder.exprs().IsInt(builder.Index(place), 0))
+      return e.Fail(args.rest_ranges()[i], "this is no T.get_thread_binding of the block");
   }
   const Value reducer = e.threads().reducer;
-  const auto combine = [&](Val a, Val b) { return e.Number(e.CallValue(reducer, {a, b}, args.range()), args.range(), "what a reducer gives"); };
+  const auto combine = [&](Val a, Val b) {
+    return e.Number(e.CallValue(reducer, {a, b}, args.range()), args.range(), "what a reducer gives");
+  };
   int64_t group = 1;
   bool in_front = true;  // dimensions 0 … d only: neighbours
   for (size_t d = 0; d < reduced.size(); ++d) {
@@ -255,15 +268,16 @@ Value AllReduce(Evaluator& e, const Args& args) {
 // A place in memory is what the other arguments say how to use.
 Value AccessPtr(Evaluator&, const Args& args) { return args["base"]; }
 
-// T.ptx_cp_async(to, from, n): the thread copies n elements, zeros where `predicate` does not hold. The copies are done when they are waited for; done at once
-// they are right too.
+// T.ptx_cp_async(to, from, n): the thread copies n elements, zeros where `predicate` does not hold. The copies are done when they
+// are waited for; done at once they are right too.
 Value CopyByThread(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
   auto to = e.Region(args["dst_access_ptr"], args.RangeOf("dst_access_ptr"), "where to copy to"),
        from = e.Region(args["src_access_ptr"], args.RangeOf("src_access_ptr"), "where to copy from");
   const auto count = e.Int(args["num_elems"], args.RangeOf("num_elems"), "the number of elements");
   if (!to || !from || !count) return Poison{};
-  if (to->start.empty() || from->start.empty()) return e.Fail(args.range(), "memory is copied between places of buffers with dimensions");
+  if (to->start.empty() || from->start.empty())
+    return e.Fail(args.range(), "memory is copied between places of buffers with dimensions");
   ProgramBuilder& builder = e.builder();
   const Val i = builder.OpenFor(ForKind::kVectorized, "i", 0, *count);
   to->start.back() = to->start.back() + i;
@@ -271,7 +285,8 @@ Value CopyByThread(Evaluator& e, const Args& args) {
   Val value = from->buffer(from->start);
   if (args.Has("predicate")) {
     const Val predicate = e.Number(args["predicate"], args.RangeOf("predicate"), "a predicate");
-    if (predicate) value = builder.Select(builder.Cast(predicate, DType::kBool), value, builder.Cast(builder.Lit(int64_t{0}), value.dtype()));
+    if (predicate)
+      value = builder.Select(builder.Cast(predicate, DType::kBool), value, builder.Cast(builder.Lit(int64_t{0}), value.dtype()));
   }
   builder.Store(to->buffer, to->start, value);
   builder.Close();

@@ -34,7 +34,8 @@ Value Role(Evaluator& e, const Args& args) {
 Value SyncThreads(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
   tilert::SyncThreads sync;
-  const std::tuple<const char*, uint32_t*, int64_t> numbers[] = {{"barrier_id", &sync.barrier, 15}, {"arrive_count", &sync.count, 1024}};
+  const std::tuple<const char*, uint32_t*, int64_t> numbers[] = {{"barrier_id", &sync.barrier, 15},
+                                                                 {"arrive_count", &sync.count, 1024}};
   for (const auto& [name, field, last] : numbers) {
     if (!args.Has(name)) continue;
     const auto number = e.Int(args[name], args.RangeOf(name), name);
@@ -101,7 +102,8 @@ Value ArriveExpectTx(Evaluator& e, const Args& args) {
 
 Value AsyncWait(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
-  const auto pending = args.Has("pending") ? e.Int(args["pending"], args.RangeOf("pending"), "the number of unfinished groups") : std::optional<int64_t>(0);
+  const auto pending = args.Has("pending") ? e.Int(args["pending"], args.RangeOf("pending"), "the number of unfinished groups")
+                                           : std::optional<int64_t>(0);
   if (!pending) return Poison{};
   if (*pending < 0 || *pending > 63) return e.Fail(args.range(), "0 to 63 groups may stay unfinished");
   const bool gemms = args.builtin().path == "T.wait_wgmma" || args.builtin().path == "T.warpgroup_wait";

@@ -44,23 +44,28 @@ class ThreadCoder {
         return Store{fill->dst.buffer, Shifted(fill->dst, at), fill->value};
       });
     } else if (auto* copy = std::get_if<Copy>(&stmt.op)) {
-      Elements(copy->dst.extent, Shared({copy->src.buffer, copy->dst.buffer}), loc, out, [&](const std::vector<Expr>& at) -> StmtOp {
-        const std::vector<Expr> from = Shifted(copy->src, Matching(copy->dst, copy->src, at));
-        Expr value = p_.exprs.Load(copy->src.buffer, p_.buffers[copy->src.buffer].dtype, from);
-        if (copy->fill) value = p_.exprs.Intern({ExprOp::kSelect, p_.exprs[value].dtype, 0, 0, {Inside(copy->src.buffer, from), value, copy->fill}});
-        return Store{copy->dst.buffer, Shifted(copy->dst, at), value};
-      });
+      Elements(copy->dst.extent, Shared({copy->src.buffer, copy->dst.buffer}), loc, out,
+               [&](const std::vector<Expr>& at) -> StmtOp {
+                 const std::vector<Expr> from = Shifted(copy->src, Matching(copy->dst, copy->src, at));
+                 Expr value = p_.exprs.Load(copy->src.buffer, p_.buffers[copy->src.buffer].dtype, from);
+                 if (copy->fill)
+                   value = p_.exprs.Intern(
+                       {ExprOp::kSelect, p_.exprs[value].dtype, 0, 0, {Inside(copy->src.buffer, from), value, copy->fill}});
+                 return Store{copy->dst.buffer, Shifted(copy->dst, at), value};
+               });
     } else if (auto* atomic = std::get_if<AtomicTile>(&stmt.op)) {
       Elements(atomic->dst.extent, true, loc, out, [&](const std::vector<Expr>& at) -> StmtOp {
         const std::vector<Expr> from = Shifted(atomic->src, Matching(atomic->dst, atomic->src, at));
         Expr value = p_.exprs.Load(atomic->src.buffer, p_.buffers[atomic->src.buffer].dtype, from);
-        if (p_.buffers[atomic->src.buffer].dtype != p_.buffers[atomic->dst.buffer].dtype) value = p_.exprs.Cast(value, p_.buffers[atomic->dst.buffer].dtype);
+        if (p_.buffers[atomic->src.buffer].dtype != p_.buffers[atomic->dst.buffer].dtype)
+          value = p_.exprs.Cast(value, p_.buffers[atomic->dst.buffer].dtype);
         return Atomic{atomic->op, atomic->dst.buffer, Shifted(atomic->dst, at), value, atomic->order};
       });
     } else if (auto* loop = std::get_if<Parallel>(&stmt.op)) {
       AddParallel(std::move(*loop), loc, out);
     } else {
-      if (auto* loop = std::get_if<For>(&stmt.op); loop != nullptr && (loop->kind == ForKind::kPipelined || loop->kind == ForKind::kPersistent)) {
+      if (auto* loop = std::get_if<For>(&stmt.op);
+          loop != nullptr && (loop->kind == ForKind::kPipelined || loop->kind == ForKind::kPersistent)) {
         loop->kind = ForKind::kSerial;
         loop->num_stages = Int(0);
         loop->order.clear();
@@ -168,14 +173,18 @@ bool Conflict(const Uses& before, const Uses& now) {
     const auto it = before.find(entry.first);
     if (it == before.end()) return false;
     const Use &a = it->second, &b = entry.second;
-    return (a.written && (b.read || b.written || b.added)) || (b.written && (a.read || a.added)) || (a.added && b.read) || (a.read && b.added);
+    return (a.written && (b.read || b.written || b.added)) || (b.written && (a.read || a.added)) || (a.added && b.read) ||
+           (a.read && b.added);
   });
 }
 
 class SyncPlacer {
  public:
   SyncPlacer(Program& p, ThreadRegion& region, ThreadRange range, uint32_t group)
-      : p_(p), region_(region), uniform_(p, region), sync_(group == 0 ? SyncThreads{} : SyncThreads{group, static_cast<uint32_t>(range.size())}) {}
+      : p_(p),
+        region_(region),
+        uniform_(p, region),
+        sync_(group == 0 ? SyncThreads{} : SyncThreads{group, static_cast<uint32_t>(range.size())}) {}
 
   void Run() {
     Uses pending;
@@ -198,8 +207,10 @@ class SyncPlacer {
         if (node.op == ExprOp::kLoad && shared(static_cast<BufferId>(node.i))) uses[static_cast<BufferId>(node.i)].read = true;
       });
     });
-    if (const auto* store = std::get_if<Store>(&stmt.op); store != nullptr && shared(store->buffer)) uses[store->buffer].written = true;
-    if (const auto* atomic = std::get_if<Atomic>(&stmt.op); atomic != nullptr && shared(atomic->buffer)) uses[atomic->buffer].added = true;
+    if (const auto* store = std::get_if<Store>(&stmt.op); store != nullptr && shared(store->buffer))
+      uses[store->buffer].written = true;
+    if (const auto* atomic = std::get_if<Atomic>(&stmt.op); atomic != nullptr && shared(atomic->buffer))
+      uses[atomic->buffer].added = true;
     return uses;
   }
   bool CanSync(const Stmt& stmt) const { return uniform_.ControlOf(stmt) == Uniformity::kBlock; }
@@ -213,9 +224,8 @@ class SyncPlacer {
         continue;
       }
       const std::vector<const Block*> children = ChildBlocks(stmt);
-      const bool inside = std::any_of(children.begin(), children.end(), [&](const Block* child) {
-        return !child->empty() && CanSync(child->front());
-      });
+      const bool inside = std::any_of(children.begin(), children.end(),
+                                      [&](const Block* child) { return !child->empty() && CanSync(child->front()); });
       const Uses now = inside ? OwnUses(stmt) : UsesOf(stmt);
       if (CanSync(stmt) && (marked_.contains(&stmt) || Conflict(pending, now))) {
         marked_.insert(&stmt);

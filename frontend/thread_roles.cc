@@ -27,14 +27,16 @@ bool Fit(const Program& p, const Roles& a, const Roles& b) {
 void Append(const Program& p, Roles more, Roles* roles) {
   for (Role& role : more.roles) {
     const ThreadRange range = RangeOf(p, role);
-    const auto known = std::find_if(roles->roles.begin(), roles->roles.end(), [&](const Role& r) { return RangeOf(p, r) == range; });
+    const auto known =
+        std::find_if(roles->roles.begin(), roles->roles.end(), [&](const Role& r) { return RangeOf(p, r) == range; });
     if (known == roles->roles.end()) {
       roles->roles.push_back(std::move(role));
     } else {
       for (Stmt& stmt : role.body) known->body.push_back(std::move(stmt));
     }
   }
-  std::sort(roles->roles.begin(), roles->roles.end(), [&](const Role& a, const Role& b) { return RangeOf(p, a).begin < RangeOf(p, b).begin; });
+  std::sort(roles->roles.begin(), roles->roles.end(),
+            [&](const Role& a, const Role& b) { return RangeOf(p, a).begin < RangeOf(p, b).begin; });
 }
 
 bool Loads(const Program& p, Expr e) {
@@ -142,7 +144,8 @@ void SinkIntoRoles(Program& p, Block& block) {
         continue;
       }
       for (Role& role : roles->roles) {
-        const bool touches = std::any_of(role.body.begin(), role.body.end(), [&](const Stmt& s) { return TouchedBuffers(p, s).contains(alloc->buffer); });
+        const bool touches = std::any_of(role.body.begin(), role.body.end(),
+                                         [&](const Stmt& s) { return TouchedBuffers(p, s).contains(alloc->buffer); });
         elsewhere |= touches && home != nullptr;
         if (touches) home = &role;
       }

@@ -41,9 +41,8 @@ void SubstituteVar(Program& p, Block& block, VarId var, Expr value) {
   for (Stmt& stmt : block) {
     ForEachExpr(stmt, [&](Expr& e) {
       if (!e) return;
-      e = Rewrite(p.exprs, e, p.exprs, [&](Expr, const ExprNode& node) {
-        return node.op == ExprOp::kVar && node.i == var ? value : Expr{};
-      });
+      e = Rewrite(p.exprs, e, p.exprs,
+                  [&](Expr, const ExprNode& node) { return node.op == ExprOp::kVar && node.i == var ? value : Expr{}; });
     });
     for (Block* child : ChildBlocks(stmt)) SubstituteVar(p, *child, var, value);
   }
@@ -58,7 +57,9 @@ namespace {
 
 constexpr int64_t kWarpThreads = 32;
 
-bool IsTileOnly(const Program& p, const Stmt& stmt) { return !CanBeThreaded(p, stmt) || std::holds_alternative<BarrierOp>(stmt.op); }
+bool IsTileOnly(const Program& p, const Stmt& stmt) {
+  return !CanBeThreaded(p, stmt) || std::holds_alternative<BarrierOp>(stmt.op);
+}
 
 class Structurer {
  public:
@@ -113,7 +114,8 @@ class Structurer {
         const Scope scope = p_.buffers[id].scope;
         if ((own || varies) && (scope == Scope::kLocal || scope == Scope::kVar)) private_.insert(id);
       };
-      const bool control = std::holds_alternative<If>(stmt.op) || std::holds_alternative<For>(stmt.op) || std::holds_alternative<While>(stmt.op);
+      const bool control =
+          std::holds_alternative<If>(stmt.op) || std::holds_alternative<For>(stmt.op) || std::holds_alternative<While>(stmt.op);
       std::visit(Overloaded{
                      [](const auto&) {},
                      [&](const Store& s) { mark(s.buffer); },
@@ -169,7 +171,11 @@ class Structurer {
     ExprOp op = node.op;
     if (is_thread(node.args[0]) && p_.exprs.AsInt(node.args[1], &bound)) {
     } else if (is_thread(node.args[1]) && p_.exprs.AsInt(node.args[0], &bound)) {
-      op = op == ExprOp::kLt ? ExprOp::kGt : op == ExprOp::kGt ? ExprOp::kLt : op == ExprOp::kLe ? ExprOp::kGe : op == ExprOp::kGe ? ExprOp::kLe : op;
+      op = op == ExprOp::kLt   ? ExprOp::kGt
+           : op == ExprOp::kGt ? ExprOp::kLt
+           : op == ExprOp::kLe ? ExprOp::kGe
+           : op == ExprOp::kGe ? ExprOp::kLe
+                               : op;
     } else {
       return std::nullopt;
     }
@@ -265,8 +271,10 @@ class Structurer {
     bool own = false;
     ForEachExpr(stmt, [&](Expr e) { own |= e && Mentions(e); });
     if (own || ChildBlocks(stmt).empty()) {
-      return InvalidArgument(PlaceOf(p_, stmt.loc), PrintStmtHead(p_, stmt), ": a tile statement depends on the number of the thread, on which no two "
-                             "threads agree; write element code, or `if tx < 128:` with a multiple of 32 for a partition of the threads");
+      return InvalidArgument(
+          PlaceOf(p_, stmt.loc), PrintStmtHead(p_, stmt),
+          ": a tile statement depends on the number of the thread, on which no two "
+          "threads agree; write element code, or `if tx < 128:` with a multiple of 32 for a partition of the threads");
     }
     for (Block* child : ChildBlocks(stmt)) {
       absl::Status status = Structure(*child, range);
@@ -324,7 +332,9 @@ absl::Status StructureThreads(const std::vector<ThreadUse>& uses, Program* progr
     Launch& launch = program->launches[use.launch];
     ThreadRange all;
     if (!program->exprs.AsInt(launch.threads, &all.end)) {
-      return InvalidArgument(PlaceOf(*program, launch.loc), "code by thread needs a number of threads that is known: give threads= a number, or fix it with --set");
+      return InvalidArgument(
+          PlaceOf(*program, launch.loc),
+          "code by thread needs a number of threads that is known: give threads= a number, or fix it with --set");
     }
     absl::Status status = Structurer(*program, use.thread, all).Run(launch.body);
     if (!status.ok()) return status;

@@ -1,5 +1,5 @@
-// TileLang's sources say `tx = T.get_thread_binding()` or `T.ws(1)` anywhere in a launch. A program knows three kinds of region: tile
-// statements, thread regions and roles. From the one to the other.
+// TileLang's sources say `tx = T.get_thread_binding()` or `T.ws(1)` anywhere in a launch. A program knows three kinds of region:
+// tile statements, thread regions and roles. From the one to the other.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace tilert::frontend {
 
-// A launch whose source speaks of single threads: `thread` stands for the number of the thread, in its block, and is bound nowhere yet.
+// A launch whose source speaks of single threads: `thread` stands for the number of the thread, in its block, and is bound
+// nowhere yet.
 struct ThreadUse {
   size_t launch = 0;
   VarId thread = kNoId;
@@ -20,7 +21,8 @@ struct ThreadUse {
 
 // Makes of each such launch one in which
 //  * a launch of statements that threads can run by themselves is one thread region;
-//  * else `if` over ranges of threads that holds tile statements is a partition into roles, and what lies between such becomes thread
+//  * else `if` over ranges of threads that holds tile statements is a partition into roles, and what lies between such becomes
+//  thread
 //    regions; roles that follow each other, or fill a loop, run on beside each other (TileLang does not let them meet);
 //  * fragments, and variables, that only one role touches are that role's;
 //  * T.sync_threads stands wherever threads touch shared memory that others have touched (TileLang puts it there by itself).
@@ -42,8 +44,8 @@ absl::flat_hash_set<BufferId> TouchedBuffers(const Program& p, const Stmt& stmt)
 void SubstituteVar(Program& p, Block& block, VarId var, Expr value);
 std::string PlaceOf(const Program& p, const SourceLoc& loc);  // "file:line:column: "
 
-// `block`, statements for all threads of `range`, as what one of them does (`tx`: an expression, its number). Allocations of memory of the block
-// are moved to `outside`. REQUIRES: CanBeThreaded of each statement. (thread_code.cc)
+// `block`, statements for all threads of `range`, as what one of them does (`tx`: an expression, its number). Allocations of
+// memory of the block are moved to `outside`. REQUIRES: CanBeThreaded of each statement. (thread_code.cc)
 Block ThreadCode(Program& p, Block block, Expr tx, ThreadRange range, Block* outside);
 bool CanBeThreaded(const Program& p, const Stmt& stmt);
 // Puts T.sync_threads into thread regions of `range`, a role's if `group` is its number from 1 on. (thread_code.cc)

@@ -102,7 +102,8 @@ absl::Status BlockRunner::Deadlock(const std::vector<Strand>& strands) const {
 absl::Status BlockRunner::WaitFor(const Stmt& stmt, std::function<bool()> ready, std::function<std::string()> wants) {
   if (ready()) return absl::OkStatus();
   if (strand_->fiber == nullptr) {
-    return absl::FailedPreconditionError(Cat("deadlock in block ", block_, ": the block waits for ", wants(), ", and nobody else runs"));
+    return absl::FailedPreconditionError(
+        Cat("deadlock in block ", block_, ": the block waits for ", wants(), ", and nobody else runs"));
   }
   Strand& strand = *strand_;
   strand.waits_at = &stmt;
@@ -142,7 +143,8 @@ absl::Status BlockRunner::SyncGroup(const SyncThreads& op, const Stmt& stmt) {
   group.arrived += static_cast<uint32_t>(strand_->threads);
   Join(&group.arriving, strand_->clock);
   Tick();
-  if (group.arrived > op.count) return absl::FailedPreconditionError(Cat("more than ", op.count, " threads reach barrier ", op.barrier));
+  if (group.arrived > op.count)
+    return absl::FailedPreconditionError(Cat("more than ", op.count, " threads reach barrier ", op.barrier));
   const int64_t phase = group.phases;
   if (group.arrived == op.count) {
     group.arrived = 0;
@@ -150,9 +152,11 @@ absl::Status BlockRunner::SyncGroup(const SyncThreads& op, const Stmt& stmt) {
     Join(&group.completed, group.arriving);
   }
   const uint32_t number = op.barrier, count = op.count;
-  TILERT_RETURN_IF_ERROR(WaitFor(stmt, [this, number, phase] { return groups_[number].phases > phase; }, [this, number, count] {
-    return Cat("the other threads of barrier ", number, ": ", groups_[number].arrived, " of ", count, " are there");
-  }));
+  TILERT_RETURN_IF_ERROR(WaitFor(
+      stmt, [this, number, phase] { return groups_[number].phases > phase; },
+      [this, number, count] {
+        return Cat("the other threads of barrier ", number, ": ", groups_[number].arrived, " of ", count, " are there");
+      }));
   Join(&strand_->clock, groups_[number].completed);
   return absl::OkStatus();
 }
@@ -167,7 +171,8 @@ absl::Status BlockRunner::RunShuffle(const Shuffle& op, const Step& step, const 
     const int64_t from = k / kWarpLanes * kWarpLanes + FloorModInt(lanes[k].i, kWarpLanes);
     // A lane that is not there gives an unspecified value: here its own.
     const bool there = from < c.n && c.active[static_cast<size_t>(from)];
-    if (from < c.n && !there) return absl::FailedPreconditionError(Cat("a shuffle reads from lane ", from % kWarpLanes, ", which does not take part"));
+    if (from < c.n && !there)
+      return absl::FailedPreconditionError(Cat("a shuffle reads from lane ", from % kWarpLanes, ", which does not take part"));
     var[k] = values[static_cast<size_t>(there ? from : k)];
   }
   return absl::OkStatus();
@@ -183,11 +188,13 @@ absl::StatusOr<Barrier*> BlockRunner::BarrierAt(BufferId id, const Step& step, s
   for (size_t d = 0; d < count; ++d) {
     const int64_t i = Result(step, root + d, n)[lane].i;
     if (i < 0 || i >= shape[d]) {
-      return InvalidArgument("barrier '", state_.program.buffers[id].name, "' has no element ", i, " in dimension ", d, ", whose extent is ", shape[d]);
+      return InvalidArgument("barrier '", state_.program.buffers[id].name, "' has no element ", i, " in dimension ", d,
+                             ", whose extent is ", shape[d]);
     }
     at = at * shape[d] + i;
   }
-  if (at >= static_cast<int64_t>(array.size())) return InvalidArgument("barrier '", state_.program.buffers[id].name, "' does not exist here");
+  if (at >= static_cast<int64_t>(array.size()))
+    return InvalidArgument("barrier '", state_.program.buffers[id].name, "' does not exist here");
   return &array[static_cast<size_t>(at)];
 }
 
@@ -218,7 +225,8 @@ absl::Status BlockRunner::RunBarrierOp(const BarrierOp& op, const Step& step, co
                  barrier->announced > 0 ? Cat(", and ", barrier->announced, " bytes are missing") : "", ")");
     };
     // The phase of parity p is complete while the current one has the other parity.
-    TILERT_RETURN_IF_ERROR(WaitFor(*step.stmt, [barrier, parity] { return (barrier->phases + 1) % 2 == parity; }, wants));
+    TILERT_RETURN_IF_ERROR(WaitFor(
+        *step.stmt, [barrier, parity] { return (barrier->phases + 1) % 2 == parity; }, wants));
     Join(&strand_->clock, barrier->completed);
   }
   return absl::OkStatus();
@@ -265,7 +273,8 @@ absl::Status BlockRunner::Issue(const Step& step, const Context& c) {
       TILERT_ASSIGN_OR_RETURN(const Box src, NextBox(copy->src, step, c, lane, &root));
       TILERT_ASSIGN_OR_RETURN(const Box dst, NextBox(copy->dst, step, c, lane, &root));
       Value fill = memory_.view(src.buffer).outside;
-      if (copy->fill) fill = ConvertValue(Result(step, root++, c.n)[lane], RootType(copy->fill), state_.program.buffers[src.buffer].dtype);
+      if (copy->fill)
+        fill = ConvertValue(Result(step, root++, c.n)[lane], RootType(copy->fill), state_.program.buffers[src.buffer].dtype);
       issued.boxes.insert(issued.boxes.end(), {{src, false}, {dst, true}});
       issued.bytes += MulIndex(dst.size(), DTypeBytes(state_.program.buffers[dst.buffer].dtype));
       runs.emplace_back([this, src, dst, fill] { return tile_.Copy(src, dst, fill); });

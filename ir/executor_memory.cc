@@ -315,7 +315,8 @@ void Memory::Hold(const std::vector<HeldBox>& boxes) {
       if (!(held.writes || box.writes) || (held.accumulates && box.accumulates) || !Overlap(held.box, box.box)) continue;
       if (error_.ok()) {
         error_ = absl::FailedPreconditionError(absl::StrCat("two unfinished asynchronous statements touch '",
-                                                            views_[box.box.buffer].buffer->name, "', and one of them writes: wait for the first"));
+                                                            views_[box.box.buffer].buffer->name,
+                                                            "', and one of them writes: wait for the first"));
       }
     }
   }
@@ -355,10 +356,12 @@ void Memory::CheckHeld(BufferId buffer, int64_t offset, bool writes) {
   for (const HeldBox& held : held_) {
     if (held.box.buffer != buffer || !(writes || held.writes)) continue;
     bool inside = true;
-    for (size_t d = 0; d < at.size(); ++d) inside &= at[d] >= held.box.start[d] && at[d] < AddIndex(held.box.start[d], held.box.extent[d]);
+    for (size_t d = 0; d < at.size(); ++d)
+      inside &= at[d] >= held.box.start[d] && at[d] < AddIndex(held.box.start[d], held.box.extent[d]);
     if (!inside) continue;
-    return Report(buffer, offset, held.writes ? "is touched while an asynchronous statement may still write it: wait for that first"
-                                              : "is written while an asynchronous statement may still read it: wait for that first");
+    return Report(buffer, offset,
+                  held.writes ? "is touched while an asynchronous statement may still write it: wait for that first"
+                              : "is written while an asynchronous statement may still read it: wait for that first");
   }
 }
 

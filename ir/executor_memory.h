@@ -39,8 +39,8 @@ struct Box {
   int64_t size() const;
 };
 
-// Lanes that execute a statement together. `active`: n flags. Lane k speaks for agent `first_agent` + k in race reports, and has copy
-// `first_lane` + k of buffers with a copy for each lane.
+// Lanes that execute a statement together. `active`: n flags. Lane k speaks for agent `first_agent` + k in race reports, and has
+// copy `first_lane` + k of buffers with a copy for each lane.
 struct Lanes {
   int n = 1;
   const uint8_t* active = nullptr;

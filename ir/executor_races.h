@@ -12,8 +12,8 @@ namespace tilert::exec {
 
 enum class TouchKind : uint8_t { kRead, kWrite, kAtomic };
 
-// Accesses between two moments at which everybody waits for everybody. Agents are points of a parallel loop, threads, or blocks. Not
-// thread-safe.
+// Accesses between two moments at which everybody waits for everybody. Agents are points of a parallel loop, threads, or blocks.
+// Not thread-safe.
 class RaceTable {
  public:
   // True when the access conflicts with an earlier one of another agent. Two writes of equal values do not conflict:
@@ -29,8 +29,8 @@ class RaceTable {
   absl::flat_hash_map<std::pair<BufferId, int64_t>, Cell> cells_;
 };
 
-// How far the past of each concurrent part of a block is known (a vector clock). Part 0 stands for asynchronous statements, part 1 + i
-// for role i.
+// How far the past of each concurrent part of a block is known (a vector clock). Part 0 stands for asynchronous statements, part
+// 1 + i for role i.
 using Clock = absl::InlinedVector<int64_t, 8>;
 void Join(Clock* clock, const Clock& other);
 

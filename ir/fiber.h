@@ -6,8 +6,9 @@
 
 namespace tilert {
 
-// One function with a stack of its own. Resume runs it until it calls Yield or returns. Not thread-safe: a fiber stays on the system
-// thread that first resumed it. Destroying one that has not returned leaves the objects on its stack undestroyed: let it end.
+// One function with a stack of its own. Resume runs it until it calls Yield or returns. Not thread-safe: a fiber stays on the
+// system thread that first resumed it. Destroying one that has not returned leaves the objects on its stack undestroyed: let it
+// end.
 class Fiber {
  public:
   // REQUIRES: `body` does not throw.

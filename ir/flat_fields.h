@@ -1,11 +1,11 @@
 // The operand words of each statement in a bundle, in their frozen order: the one description that both directions use.
 //
 // An Archive has, for T a statement's field (const when writing): Buffer, OptBuffer, Var, Vars, E (an expression), OptE, Es, Rgn,
-// U32, Bool, Ints, Text, Enum(field, last value), Stages (an expression that For stores as its value, StagedFor and SplitFor as an id),
-// Split (an expression of SplitFor; others have none),
-// Slot (expressions of SlotCopy; a Copy has none), Group (two numbers of SyncGroup; a SyncThreads has none).
-// Words: an id is one word, none is 0xffffffff; a list is its count, then its entries; a region is its buffer, its rank, the
-// starts, the extents; text is an index into the string table; an enum is its value in schemas/bundle.fbs.
+// U32, Bool, Ints, Text, Enum(field, last value), Stages (an expression that For stores as its value, StagedFor and SplitFor as
+// an id), Split (an expression of SplitFor; others have none), Slot (expressions of SlotCopy; a Copy has none), Group (two
+// numbers of SyncGroup; a SyncThreads has none). Words: an id is one word, none is 0xffffffff; a list is its count, then its
+// entries; a region is its buffer, its rank, the starts, the extents; text is an index into the string table; an enum is its
+// value in schemas/bundle.fbs.
 #pragma once
 
 #include <type_traits>
@@ -34,7 +34,8 @@ void FlatFields(Archive& ar, S& s) {
   } else if constexpr (std::is_same_v<T, Parallel>) {
     ar.Vars(s.vars), ar.Es(s.extents), ar.U32(s.coalesced_width);
   } else if constexpr (std::is_same_v<T, For>) {
-    ar.Enum(s.kind, ForKind::kPersistent), ar.Var(s.var), ar.E(s.begin), ar.E(s.end), ar.E(s.step), ar.Stages(s.num_stages, s.split);
+    ar.Enum(s.kind, ForKind::kPersistent), ar.Var(s.var), ar.E(s.begin), ar.E(s.end), ar.E(s.step),
+        ar.Stages(s.num_stages, s.split);
     ar.Ints(s.order), ar.Ints(s.stage), ar.Split(s.split);
   } else if constexpr (std::is_same_v<T, While> || std::is_same_v<T, If>) {
     ar.E(s.cond);

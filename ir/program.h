@@ -61,8 +61,8 @@ enum class Access : uint8_t { kInvalid, kIn, kOut, kInOut };
 struct Param {
   enum class Kind : uint8_t { kInvalid, kTensor, kScalar };
   Kind kind = Kind::kInvalid;
-  uint32_t index = kNoId;             // tensor: BufferId; scalar: index into Program::scalars
-  Access access = Access::kInvalid;   // tensors only
+  uint32_t index = kNoId;            // tensor: BufferId; scalar: index into Program::scalars
+  Access access = Access::kInvalid;  // tensors only
   bool operator==(const Param&) const = default;
 };
 
@@ -75,13 +75,14 @@ struct Workspace {
 
 struct Launch {
   std::string name;
-  std::vector<Expr> grid;           // 1 to 3 extents, x first
-  std::vector<VarId> block_vars;    // one a grid extent
-  Expr threads;                     // compute threads
+  std::vector<Expr> grid;         // 1 to 3 extents, x first
+  std::vector<VarId> block_vars;  // one a grid extent
+  Expr threads;                   // compute threads
   bool cooperative = false;
   Block body;
   SourceLoc loc;
-  // Blocks of a thread block cluster along each grid dim, made of numbers and constants; empty: no clusters. A hint: it never changes results.
+  // Blocks of a thread block cluster along each grid dim, made of numbers and constants; empty: no clusters. A hint: it never
+  // changes results.
   std::vector<Expr> cluster = {};
   bool operator==(const Launch&) const = default;
 };
@@ -97,16 +98,16 @@ struct Program {
 
   std::string name;
   ExprArena exprs;
-  std::vector<std::string> files;   // base names of sources; locations refer to them
+  std::vector<std::string> files;  // base names of sources; locations refer to them
   std::vector<Dim> dims;
   std::vector<Constant> constants;
   std::vector<ScalarParam> scalars;
   std::vector<Buffer> buffers;
   std::vector<Var> vars;
   std::vector<Param> params;
-  std::vector<Expr> assumptions;    // bool over dims and constants; checked at launch
+  std::vector<Expr> assumptions;  // bool over dims and constants; checked at launch
   std::vector<Workspace> workspaces;
-  std::vector<Launch> launches;     // run in order
+  std::vector<Launch> launches;  // run in order
   bool fast_math = false;
 };
 

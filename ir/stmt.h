@@ -151,7 +151,8 @@ struct Assert { Expr cond; std::string message; bool operator==(const Assert&) c
 
 // SIMT code: body runs once for each compute thread, `thread` is its number.
 struct ThreadRegion { VarId thread = kNoId; Block body; bool operator==(const ThreadRegion&) const = default; };
-// `count` other than 0: a group of so many threads meets, and `barrier` (1 … 15) tells it from other groups; 0: the whole block (or role).
+// `count` other than 0: a group of so many threads meets, and `barrier` (1 … 15) tells it from other groups; 0: the whole block
+// (or role).
 struct SyncThreads { uint32_t barrier = 0, count = 0; bool operator==(const SyncThreads&) const = default; };
 // var = what `value` is in the thread of lane `lane` % 32 of this thread's warp.
 struct Shuffle { VarId var = kNoId; Expr value, lane; bool operator==(const Shuffle&) const = default; };

@@ -130,7 +130,8 @@ void ControlChecker::CheckReads(const Stmt& stmt, const Frame& frame) {
       if (!root) return;
       ForEachNode(c_.p.exprs, root, [&](Expr, const ExprNode& node) {
         if (node.op != ExprOp::kLoad || !by_thread_[node.i]) return;
-        c_.Error(c_.Name(static_cast<BufferId>(node.i)), " is written by thread regions, so each thread has its own: it cannot be read ", PlaceText(frame));
+        c_.Error(c_.Name(static_cast<BufferId>(node.i)),
+                 " is written by thread regions, so each thread has its own: it cannot be read ", PlaceText(frame));
       });
     });
     return;
@@ -155,7 +156,8 @@ void ControlChecker::FindThreadMemory(const Block& block, bool in_threads) {
       const Scope scope = c_.p.buffers[written].scope;
       by_thread_[written] = by_thread_[written] || scope == Scope::kLocal || scope == Scope::kVar;
     }
-    for (const Block* child : ChildBlocks(stmt)) FindThreadMemory(*child, in_threads || std::holds_alternative<ThreadRegion>(stmt.op));
+    for (const Block* child : ChildBlocks(stmt))
+      FindThreadMemory(*child, in_threads || std::holds_alternative<ThreadRegion>(stmt.op));
   }
 }
 

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "ir/limits.h"
-#include "ir/limits.h"
 #include "ir/names.h"
 #include "ir/printer_expr.h"
 #include "ir/verify_context.h"
@@ -200,7 +199,8 @@ void TableChecker::CheckDims() {
 void TableChecker::CheckCluster(const Launch& launch) {
   if (launch.cluster.empty()) return;
   if (launch.cluster.size() != launch.grid.size())
-    return c_.Error("the cluster has ", launch.cluster.size(), " extents and the grid ", launch.grid.size(), "; give one for each");
+    return c_.Error("the cluster has ", launch.cluster.size(), " extents and the grid ", launch.grid.size(),
+                    "; give one for each");
   int64_t blocks = 1;
   for (Expr e : launch.cluster) {
     int64_t extent = 1;

@@ -17,15 +17,18 @@
 // - 128 elements a cycle: the lanes of an SM.
 // - tile = 2300: filling the pipeline, the epilogue and the next tile's first loads. 400 when two warpgroups take turns, which a
 //   program of 128 threads with large accumulators does: only the change of turns shows. Fitted to GEMMs of 1 to 30 waves.
-// - A loop that S blocks share (T.Pipelined(split=S)) counts for an S-th, there are S times as many blocks, and 1500 cycles of waiting for each other and the
+// - A loop that S blocks share (T.Pipelined(split=S)) counts for an S-th, there are S times as many blocks, and 1500 cycles of
+// waiting for each other and the
 //   bytes of the fragments, S − 1 times at 32 bytes a cycle, are added to the tile: guesses.
-// - Rows of a tensor whose pitch is no multiple of 128 bytes straddle lines: their bytes count 1.7 times (a GEMM of 4096 x 4096 x 4104 took 1.4 times as long).
-//   Blocks of a cluster that load the same ask for a part each: for them it is so much less than 1.7. Where rows do not straddle, clusters gain nothing (measured): what
-//   an SM gets stays the same. 100 cycles a tile are added for each dimension of the cluster, so that of equals the schedule without is taken; blocks count in
-//   whole clusters.
+// - Rows of a tensor whose pitch is no multiple of 128 bytes straddle lines: their bytes count 1.7 times (a GEMM of 4096 x 4096 x
+// 4104 took 1.4 times as long).
+//   Blocks of a cluster that load the same ask for a part each: for them it is so much less than 1.7. Where rows do not straddle,
+//   clusters gain nothing (measured): what an SM gets stays the same. 100 cycles a tile are added for each dimension of the
+//   cluster, so that of equals the schedule without is taken; blocks count in whole clusters.
 // - 2500 bytes a cycle: 4.8 TB/s at 1.9 GHz. Three quarters of the SMs are needed to ask for that much.
 // - 1/16 of the shorter part is not hidden by the longer one: a guess, by which the model ranks schedules that memory holds back.
-// - An element of a tensor that is copied on its own, for want of alignment, takes 0.4 cycles of an SM: a GEMM of 4095 x 4097 x 4099 in tiles of
+// - An element of a tensor that is copied on its own, for want of alignment, takes 0.4 cycles of an SM: a GEMM of 4095 x 4097 x
+// 4099 in tiles of
 //   128 x 128 took 2315 us.
 // - 4000 a launch: start, descriptors, first loads, last stores.
 #pragma once

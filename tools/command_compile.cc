@@ -81,7 +81,8 @@ absl::Status AddProgram(const SpecEntry& entry, Bundle* bundle) {
     TILERT_ASSIGN_OR_RETURN(settings, SettingsWithCandidates(entry, params));
   }
   std::string warnings;
-  absl::StatusOr<Program> program = frontend::Compile(text, BaseName(entry.source), entry.entry, settings, &warnings, ReaderBeside(entry.source));
+  absl::StatusOr<Program> program =
+      frontend::Compile(text, BaseName(entry.source), entry.entry, settings, &warnings, ReaderBeside(entry.source));
   std::fputs(warnings.c_str(), stderr);
   if (!program.ok()) return std::move(program).status();
   program->name = entry.name;

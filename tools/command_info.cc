@@ -50,8 +50,9 @@ std::string Describe(const Program& program) {
                 workspace.zeroed ? " zeroed" : "", "\n");
   }
   for (const Launch& launch : program.launches) {
-    text += Cat("    launch ", launch.name, ": grid ", Exprs(program, launch.grid), ", threads ",
-                PrintExpr(program, launch.threads), launch.cluster.empty() ? "" : Cat(", clusters of ", Exprs(program, launch.cluster)), "\n");
+    text +=
+        Cat("    launch ", launch.name, ": grid ", Exprs(program, launch.grid), ", threads ", PrintExpr(program, launch.threads),
+            launch.cluster.empty() ? "" : Cat(", clusters of ", Exprs(program, launch.cluster)), "\n");
   }
   return Cat(text, "    digest ", Sha256Hex(ProgramDigest(program)).substr(0, 16), "\n");
 }

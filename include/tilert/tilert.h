@@ -69,10 +69,10 @@ typedef struct tilert_api {
   /* Compiles or finds the code and loads it, so that launches do neither. Call it before a graph capture begins, and not during
    * one. */
   tilert_status* (*kernel_prepare)(tilert_kernel* kernel, tilert_prepare_mode mode);
-  /* Bytes for launch.workspace: what the program needs, and what makes a launch of these arguments quick (tensors whose rows are no
-   * multiple of 16 bytes apart are copied there first where that is expected to pay). With less than the program needs a launch
-   * fails, with less than this it is slower. Data pointers are not looked at; depends on shapes and scalars, and on whether the
-   * kernel is prepared. */
+  /* Bytes for launch.workspace: what the program needs, and what makes a launch of these arguments quick (tensors whose rows are
+   * no multiple of 16 bytes apart are copied there first where that is expected to pay). With less than the program needs a
+   * launch fails, with less than this it is slower. Data pointers are not looked at; depends on shapes and scalars, and on
+   * whether the kernel is prepared. */
   tilert_status* (*kernel_workspace_size)(tilert_kernel* kernel, const tilert_arg* args, size_t arg_count, uint64_t* bytes);
   /* Checks the arguments and queues the work on the stream. Takes no lock, allocates and loads nothing once prepare has returned.
    * An unprepared kernel is prepared first, unless the stream is capturing: then FAILED_PRECONDITION, and the capture stays

@@ -142,7 +142,7 @@ uint8_t* ThreadBlock::Memory(BufferId buffer) {
   return Info(buffer).source->space == kir::Space::kShared ? shared_.data() : run_.globals[buffer].data.data();
 }
 
-// Several threads that execute one statement may leave the same value in one place.
+// Several threads of a block that execute one statement may leave the same value in one place.
 bool ThreadBlock::LeavesTheSame(const Places& places, uint32_t mask, int lane, const LaneData& data) {
   const auto l = static_cast<size_t>(lane);
   const auto bytes = static_cast<size_t>(Info(places.buffer).bytes);
@@ -178,7 +178,7 @@ uint32_t ThreadBlock::TouchCells(Warp& warp, const Places& places, uint32_t mask
     bool all_defined = true;
     const char* fault = is_shared ? shared_shadow_.Touch(first, static_cast<size_t>(info.bytes) >> shift, kind, now, &other, &all_defined)
                                   : shadow->Touch(first, kind, now, &other);
-    if (fault != nullptr && data != nullptr && other.stmt == warp.stmt->number && LeavesTheSame(places, mask, l, *data)) fault = nullptr;
+    if (fault != nullptr && data != nullptr && other.stmt == warp.stmt->number && other.block == now.self.block && LeavesTheSame(places, mask, l, *data)) fault = nullptr;
     if (fault != nullptr) Fail(warp, l, Cat(Describe(places, l), ": ", fault, " ", Describe(other)));
     if (!is_shared) all_defined = shadow->defined(first);
     defined |= uint32_t{all_defined} << l;

@@ -94,7 +94,8 @@ TEST(Entries, AreListedWithTheirParameters) {
 
 TEST(Settings, AreRead) {
   Settings settings;
-  for (const char* text : {"a=128", "b=dyn", "c=[64, 128]", "d=bfloat16", "e=true", "f=0.5", "g=-3", "h='dyn'", "i=1e-5", "n=(4, (8, x), 0.5,)"}) {
+  for (const char* text :
+       {"a=128", "b=dyn", "c=[64, 128]", "d=bfloat16", "e=true", "f=0.5", "g=-3", "h='dyn'", "i=1e-5", "n=(4, (8, x), 0.5,)"}) {
     EXPECT_TRUE(AddSetting(text, &settings).ok()) << text;
   }
   EXPECT_EQ(settings["a"], Setting(int64_t{128}));

@@ -245,7 +245,13 @@ def k(A: T.Tensor((5, 7), "int32")):
 TEST(Tiles, RunningMaximaAndQuestions) {
   const std::string source = R"(
 @T.prim_func
-def k(A: T.Tensor((4, 9), "float32"), B: T.Tensor((4, 9), "float32"), C: T.Tensor((4, 9), "float32"), D: T.Tensor((2,), "int32"), E: T.Tensor((6, 9), "bool")):
+def k(
+    A: T.Tensor((4, 9), "float32"),
+    B: T.Tensor((4, 9), "float32"),
+    C: T.Tensor((4, 9), "float32"),
+    D: T.Tensor((2,), "int32"),
+    E: T.Tensor((6, 9), "bool"),
+):
     with T.Kernel(1, threads=32) as bx:
         a = T.alloc_fragment((4, 9), "float32")
         b = T.alloc_shared((4, 9), "float32")

@@ -1,5 +1,6 @@
-// Programs that divide the work between threads themselves (tests/lowering/threads.py: shuffles, roles, declared barriers, copies and products in
-// flight) on the GPU: exactly what the executor computes from small integers. Without a GPU the tests are skipped. $TILERT_FAMILY chooses the lowering.
+// Programs that divide the work between threads themselves (tests/lowering/threads.py: shuffles, roles, declared barriers, copies
+// and products in flight) on the GPU: exactly what the executor computes from small integers. Without a GPU the tests are
+// skipped. $TILERT_FAMILY chooses the lowering.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -69,7 +70,8 @@ class HandWritten : public testing::Test {
         ASSERT_TRUE(launched.ok()) << launched;
         const absl::Status finished = (*run)->Finish(*call);
         ASSERT_TRUE(finished.ok()) << finished;
-        for (size_t i = 0; i < call->arrays.size(); ++i) ASSERT_EQ(call->arrays[i].bytes, expected.arrays[i].bytes) << call->names[i] << ", launch " << repeat;
+        for (size_t i = 0; i < call->arrays.size(); ++i)
+          ASSERT_EQ(call->arrays[i].bytes, expected.arrays[i].bytes) << call->names[i] << ", launch " << repeat;
       }
     }
   }
@@ -93,7 +95,9 @@ TEST_F(HandWritten, StagedCopy) { Check("staged_copy", {{{"M", 64}, {"N", 64}}, 
 TEST_F(HandWritten, TwoRoles) { Check("matmul_two_roles", Products({0, 32, 64, 96, 160, 1024})); }
 TEST_F(HandWritten, TwoStages) { Check("matmul_two_stages", Products({0, 32, 64, 96, 160, 1024})); }
 TEST_F(HandWritten, InFlight) { Check("matmul_in_flight", Products({64, 200, 320, 1024})); }
-TEST_F(HandWritten, Gathered) { Check("matmul_gathered", {{{"M", 129}, {"N", 136}, {"K", 64}, {"R", 9}}, {{"M", 129}, {"N", 136}, {"K", 1000}, {"R", 9}}}); }
+TEST_F(HandWritten, Gathered) {
+  Check("matmul_gathered", {{{"M", 129}, {"N", 136}, {"K", 64}, {"R", 9}}, {{"M", 129}, {"N", 136}, {"K", 1000}, {"R", 9}}});
+}
 TEST_F(HandWritten, ThreeRoles) { Check("matmul_three_roles", Products({0, 64, 200, 1024})); }
 TEST_F(HandWritten, Halves) { Check("matmul_halves", Products({32, 100, 1024})); }
 

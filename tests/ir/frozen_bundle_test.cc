@@ -1,6 +1,6 @@
 // Bundles written by each released version must read as what they were. tests/frozen/bundle_v1_0.tilert was written once, from
-// SampleBundle(), bundle_v1_1.tilert from StagedBundle(), bundle_v1_2.tilert from ClusteredBundle(). To make the file of a new version: frozen_bundle_test --update, with
-// the name of the new file here; never rewrite one that is there.
+// SampleBundle(), bundle_v1_1.tilert from StagedBundle(), bundle_v1_2.tilert from ClusteredBundle(). To make the file of a new
+// version: frozen_bundle_test --update, with the name of the new file here; never rewrite one that is there.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -37,7 +37,8 @@ class Comparison {
   // The simulator, under several interleavings and for each class that the arguments fit, gives what the executor gives.
   void ExpectAgrees(const Args& args, const Bound& bound, const std::string& what);
   // Each barrier and wait removed in turn is found with at least one of `shapes`.
-  // `only`: of those whose name holds this. Barriers that the program declares order threads of one role too, which place-barriers does not know.
+  // `only`: of those whose name holds this. Barriers that the program declares order threads of one role too, which
+  // place-barriers does not know.
   void ExpectAllSynchronisationNeeded(const std::vector<Args>& shapes, const std::string& only = "");
   // How many runs were compared: a test that compared none shows nothing.
   int compared() const { return compared_; }

@@ -1,5 +1,5 @@
-// Loops that blocks of a cluster share (split_sums.py, kernels/gemm.py): results are the executor's, synchronisation is needed and enough, and loops that
-// cannot be shared run whole and say why.
+// Loops that blocks of a cluster share (split_sums.py, kernels/gemm.py): results are the executor's, synchronisation is needed
+// and enough, and loops that cannot be shared run whole and say why.
 #include "absl/strings/str_cat.h"
 #include "comparison.h"
 #include "compile_source.h"
@@ -23,12 +23,15 @@ Program Split(const std::string& entry, const std::string& settings = "") {
 }
 
 kir::Kernel Planned(const Program& program, const std::string& arch = "sm_90a", bool fast = true) {
-  const absl::StatusOr<std::vector<kir::Kernel>> kernels = PlanAll(program, fast ? FastArgClass(program) : GeneralArgClass(program), arch);
+  const absl::StatusOr<std::vector<kir::Kernel>> kernels =
+      PlanAll(program, fast ? FastArgClass(program) : GeneralArgClass(program), arch);
   EXPECT_TRUE(kernels.ok()) << kernels.status();
   return kernels.ok() ? kernels->front() : kir::Kernel();
 }
 
-Args ProductArgs(int64_t m, int64_t n, int64_t k) { return MakeArgs({{kF16, {m, k}}, {kF16, {n, k}}, {kF32, {m, n}}, {kF16, {m, n}}}); }
+Args ProductArgs(int64_t m, int64_t n, int64_t k) {
+  return MakeArgs({{kF16, {m, k}}, {kF16, {n, k}}, {kF32, {m, n}}, {kF16, {m, n}}});
+}
 
 // One iteration, fewer than there are blocks, odd numbers, more than the ring has slots.
 TEST(SplitSums, ProductsAgree) {
@@ -39,7 +42,8 @@ TEST(SplitSums, ProductsAgree) {
                                                                {"bm=16", {{17, 72, 136}}}};
   for (const auto& [settings, shapes] : kCases) {
     Comparison comparison(Split("product", settings));
-    for (const Shape& s : shapes) comparison.ExpectAgrees(ProductArgs(s[0], s[1], s[2]), kHalf, absl::StrCat(settings, " ", s[0], "x", s[1], "x", s[2]));
+    for (const Shape& s : shapes)
+      comparison.ExpectAgrees(ProductArgs(s[0], s[1], s[2]), kHalf, absl::StrCat(settings, " ", s[0], "x", s[1], "x", s[2]));
     EXPECT_GT(comparison.compared(), 0);
   }
 }
@@ -51,10 +55,13 @@ TEST(SplitSums, ProductsWithoutIterations) {
 
 TEST(SplitSums, OtherSumsAgree) {
   Comparison two(Split("two_products"));
-  for (int64_t k : {8, 96, 168}) two.ExpectAgrees(MakeArgs({{kF16, {70, k}}, {kF16, {72, k}}, {kF16, {72, k}}, {kF32, {70, 72}}}), kSingle, absl::StrCat("two products, ", k));
+  for (int64_t k : {8, 96, 168})
+    two.ExpectAgrees(MakeArgs({{kF16, {70, k}}, {kF16, {72, k}}, {kF16, {72, k}}, {kF32, {70, 72}}}), kSingle,
+                     absl::StrCat("two products, ", k));
   for (const char* settings : {"", "stages=0", "split=2"}) {
     Comparison rows(Split("row_sums", settings));
-    for (int64_t n : {1, 128, 640, 1001}) rows.ExpectAgrees(MakeArgs({{kF32, {13, n}}, {kF32, {13}}}), kSingle, absl::StrCat("row sums, ", settings, " ", n));
+    for (int64_t n : {1, 128, 640, 1001})
+      rows.ExpectAgrees(MakeArgs({{kF32, {13, n}}, {kF32, {13}}}), kSingle, absl::StrCat("row sums, ", settings, " ", n));
   }
 }
 
@@ -88,7 +95,8 @@ TEST(SplitSums, WhatIsNot) {
     EXPECT_THAT(kernel.schedule, HasSubstr(why)) << entry;
     EXPECT_TRUE(kernel.cluster.empty()) << entry;
   }
-  const Program wide = CompileSource("kernels/gemm.py", "gemm", ParseSettings("block_M=64 block_N=64 block_K=64 transpose_B=true split=4 cluster_M=4"));
+  const Program wide = CompileSource("kernels/gemm.py", "gemm",
+                                     ParseSettings("block_M=64 block_N=64 block_K=64 transpose_B=true split=4 cluster_M=4"));
   EXPECT_THAT(Planned(wide).schedule, HasSubstr("not split: clusters would have 16 blocks, more than 8"));
   Comparison largest(Split("largest"));
   largest.ExpectAgrees(MakeArgs({{kF32, {13, 600}}, {kF32, {13}}}), {}, "largest");

@@ -181,9 +181,10 @@ TEST_P(StandardKernel, NeedsAllItsSynchronisation) {
   } else if (spec.function == "rms_norm") {
     c.ExpectAllSynchronisationNeeded({args({{1, 16400}, {16400}, {1, 16400}})});
   } else if (spec.function == "layer_norm" || spec.function == "softmax") {
-    // The barrier of the pipeline is one too many here: each thread reads only what it copied itself, and the barriers of two reductions
-    // order the rest. So are waits for what the pipeline's own wait has covered.
-    const Args one_row = spec.function == "softmax" ? args({{1, 12400}, {1, 12400}}) : args({{1, 8200}, {8200}, {8200}, {1, 8200}});
+    // The barrier of the pipeline is one too many here: each thread reads only what it copied itself, and the barriers of two
+    // reductions order the rest. So are waits for what the pipeline's own wait has covered.
+    const Args one_row =
+        spec.function == "softmax" ? args({{1, 12400}, {1, 12400}}) : args({{1, 8200}, {8200}, {8200}, {1, 8200}});
     for (const char* needed : {"BarSync 1", "BarSync 2", "CpAsyncWait 0"}) c.ExpectAllSynchronisationNeeded({one_row}, needed);
   } else if (spec.function == "gemv") {
     c.ExpectAllSynchronisationNeeded({args({{8, 1024}, {1024}, {8}})});

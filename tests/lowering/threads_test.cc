@@ -1,4 +1,5 @@
-// The programs of threads.py: code by thread, roles and declared barriers in both families equal the executor, and need every barrier they have.
+// The programs of threads.py: code by thread, roles and declared barriers in both families equal the executor, and need every
+// barrier they have.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -51,9 +52,7 @@ TEST(ThreadRegions, Gemv) {
   ExpectAgrees(Threads("gemv", "BLOCK_N=1"), {tensors(2, 300)}, bound, "gemv by shuffles");
 }
 
-TEST(ThreadRegions, Butterfly) {
-  ExpectAgrees(Threads("butterfly"), {{{kF32, {3, 256}}, {kF32, {3, 256}}}}, kSums, "butterfly");
-}
+TEST(ThreadRegions, Butterfly) { ExpectAgrees(Threads("butterfly"), {{{kF32, {3, 256}}, {kF32, {3, 256}}}}, kSums, "butterfly"); }
 
 TEST(ThreadRegions, Ranks) {
   const auto tensors = [](int64_t n) { return Tensors{{kI32, {n}}, {kI32, {n}}}; };
@@ -62,16 +61,19 @@ TEST(ThreadRegions, Ranks) {
 
 TEST(ProgramRoles, TwoRoles) {
   // Trip counts 0, 1, 2, 3 and 5.
-  const std::vector<Tensors> shapes = {Products(64, 64, 0), Products(1, 8, 32), Products(65, 72, 64), Products(64, 64, 96), Products(64, 64, 160)};
+  const std::vector<Tensors> shapes = {Products(64, 64, 0), Products(1, 8, 32), Products(65, 72, 64), Products(64, 64, 96),
+                                       Products(64, 64, 160)};
   ExpectAgrees(Threads("matmul_two_roles"), shapes, {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "two roles");
-  ExpectAgrees(Threads("matmul_two_roles", "dtype=bfloat16"), {Products(64, 64, 64, DType::kBFloat16)}, {.relative = 0x1p-7, .of_magnitude = 0x1p-18}, "two roles");
+  ExpectAgrees(Threads("matmul_two_roles", "dtype=bfloat16"), {Products(64, 64, 64, DType::kBFloat16)},
+               {.relative = 0x1p-7, .of_magnitude = 0x1p-18}, "two roles");
   ExpectAllNeeded(Threads("matmul_two_roles"), {Products(64, 64, 96)}, "Mbar");
   ExpectAllNeeded(Threads("matmul_two_roles"), {Products(64, 64, 96)}, "Async");
   ExpectAllNeeded(Threads("matmul_two_roles"), {Products(64, 64, 96)}, "Proxy");
 }
 
 TEST(ProgramRoles, TwoStages) {
-  const std::vector<Tensors> shapes = {Products(64, 64, 0), Products(64, 64, 32), Products(65, 72, 64), Products(64, 64, 96), Products(64, 64, 160)};
+  const std::vector<Tensors> shapes = {Products(64, 64, 0), Products(64, 64, 32), Products(65, 72, 64), Products(64, 64, 96),
+                                       Products(64, 64, 160)};
   ExpectAgrees(Threads("matmul_two_stages"), shapes, {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "two stages");
 }
 
@@ -81,9 +83,12 @@ TEST(ProgramRoles, InFlight) {
 }
 
 TEST(ProgramRoles, Gathered) {
-  const auto tensors = [](int64_t m, int64_t n, int64_t k, int64_t rows) { return Tensors{{kF16, {rows, k}}, {kI32, {m}}, {kF16, {k, n}}, {kF16, {m, n}}}; };
+  const auto tensors = [](int64_t m, int64_t n, int64_t k, int64_t rows) {
+    return Tensors{{kF16, {rows, k}}, {kI32, {m}}, {kF16, {k, n}}, {kF16, {m, n}}};
+  };
   const Program program = Threads("matmul_gathered");
-  ExpectAgrees(program, {tensors(64, 64, 0, 8), tensors(65, 72, 64, 8), tensors(64, 64, 200, 5), tensors(64, 64, 320, 8)}, {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "gathered");
+  ExpectAgrees(program, {tensors(64, 64, 0, 8), tensors(65, 72, 64, 8), tensors(64, 64, 200, 5), tensors(64, 64, 320, 8)},
+               {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "gathered");
   ExpectAllNeeded(program, {tensors(64, 64, 320, 8)}, "Mbar");
   ExpectAllNeeded(program, {tensors(64, 64, 320, 8)}, "Proxy");
 }
@@ -91,11 +96,13 @@ TEST(ProgramRoles, Gathered) {
 // The warpgroup that copies gives registers to those that multiply.
 TEST(ProgramRoles, ThreeRoles) {
   const Program program = Threads("matmul_three_roles");
-  ExpectAgrees(program, {Products(64, 64, 0), Products(65, 200, 64), Products(64, 128, 200)}, {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "three roles");
+  ExpectAgrees(program, {Products(64, 64, 0), Products(65, 200, 64), Products(64, 128, 200)},
+               {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "three roles");
   const auto kernels = PlanAll(program, FastArgClass(program), "sm_90a");
   ASSERT_TRUE(kernels.ok()) << kernels.status();
   const std::string text = kir::ToText(kernels->front());
-  for (const char* part : {"232 registers", ", 40 registers"}) EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  for (const char* part : {"232 registers", ", 40 registers"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
 TEST(ProgramRoles, Halves) {
@@ -110,7 +117,8 @@ TEST(ProgramRoles, CopiesWaitedForByHand) {
 
 // The printed form says with tilert's own words what the sources say with TileLang's.
 TEST(ProgramRoles, TheirTextReadsBack) {
-  for (const char* entry : {"row_sums", "gemv", "butterfly", "ranks", "matmul_two_roles", "matmul_two_stages", "matmul_in_flight", "matmul_gathered", "matmul_three_roles", "matmul_halves", "staged_copy"}) {
+  for (const char* entry : {"row_sums", "gemv", "butterfly", "ranks", "matmul_two_roles", "matmul_two_stages", "matmul_in_flight",
+                            "matmul_gathered", "matmul_three_roles", "matmul_halves", "staged_copy"}) {
     const std::string text = PrintProgram(Threads(entry));
     const absl::StatusOr<Program> again = frontend::Compile(text, "printed.py", entry, {});
     ASSERT_TRUE(again.ok()) << entry << ": " << again.status();
@@ -125,7 +133,8 @@ TEST(ProgramRoles, WhatTheyBecome) {
   const auto kernels = PlanAll(program, FastArgClass(program), "sm_90a");
   ASSERT_TRUE(kernels.ok()) << kernels.status();
   const std::string text = kir::ToText(kernels->front());
-  for (const char* part : {"tma.load A_shared", "wgmma ", "wait full[", "arrive empty[", "expect full["}) EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  for (const char* part : {"tma.load A_shared", "wgmma ", "wait full[", "arrive empty[", "expect full["})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ constexpr const char* kFolded = "smem + folded(";
 TEST(TileBanksTest, TilesReadAcrossTheirRowsAreFolded) {
   for (const char* arch : {"sm_80", "sm_90a"}) {
     for (const char* settings : {"dtype=float16", "dtype=bfloat16 block=128", "dtype=float32 block=32"}) {
-      EXPECT_NE(SourceOf("kernels/transpose.py", "transpose", settings, arch).find(kFolded), std::string::npos) << settings << " for " << arch;
+      EXPECT_NE(SourceOf("kernels/transpose.py", "transpose", settings, arch).find(kFolded), std::string::npos)
+          << settings << " for " << arch;
     }
   }
 }

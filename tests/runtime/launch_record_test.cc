@@ -71,7 +71,8 @@ TEST(LaunchRecordTest, DamageNeverGetsThroughUnchecked) {
       for (const KernelRecord& kernel : record->kernels) {
         maps += kernel.maps.size();
         EXPECT_GE(kernel.blocks_per_sm, 1u);
-        EXPECT_TRUE(kernel.cluster.empty() || (kernel.cluster.size() == 3 && kernel.ClusterSize() >= 1 && kernel.ClusterSize() <= 8));
+        EXPECT_TRUE(kernel.cluster.empty() ||
+                    (kernel.cluster.size() == 3 && kernel.ClusterSize() >= 1 && kernel.ClusterSize() <= 8));
         for (const LoweredTensorMap& map : kernel.maps) EXPECT_TRUE(CheckTensorMap(program, map).ok());
         for (const KernelArg& arg : kernel.args) {
           EXPECT_TRUE(arg.kind != KernelArg::Kind::kTensorMap || arg.index < kernel.maps.size());
