@@ -1,7 +1,7 @@
 // T.sync_grid(): everything that all blocks did before it is there for what follows. Programs say that by two launches.
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "frontend/legalize.h"
+#include "frontend/program_edit.h"
 #include "ir/status_util.h"
 
 namespace tilert::frontend {
@@ -20,16 +20,8 @@ struct Uses {
 Uses UsesOf(const Program& p, const Block& block) {
   Uses uses;
   ForEachStmt(block, [&](const Stmt& stmt) {
-    std::visit(
-        [&](const auto& s) {
-          if constexpr (requires { s.src.buffer; }) uses.buffers.insert(s.src.buffer);
-          if constexpr (requires { s.dst.buffer; }) uses.buffers.insert(s.dst.buffer);
-          if constexpr (requires { s.a.buffer; }) uses.buffers.insert({s.a.buffer, s.b.buffer, s.c.buffer});
-          if constexpr (requires { s.buffer, s.indices; }) uses.buffers.insert(s.buffer);
-        },
-        stmt.op);
-    if (const auto* copy = std::get_if<Copy>(&stmt.op)) uses.buffers.insert(copy->barrier);
-    if (const auto* barrier = std::get_if<BarrierOp>(&stmt.op)) uses.buffers.insert(barrier->barrier);
+    if (!std::holds_alternative<Alloc>(stmt.op) && !std::holds_alternative<Annotate>(stmt.op))
+      ForEachBuffer(stmt, [&](BufferId id) { uses.buffers.insert(id); });
     ForEachExpr(stmt, [&](Expr e) {
       ForEachNode(p.exprs, e, [&](Expr, const ExprNode& node) {
         if (node.op == ExprOp::kLoad) uses.buffers.insert(static_cast<BufferId>(node.i));
@@ -38,10 +30,6 @@ Uses UsesOf(const Program& p, const Block& block) {
     });
   });
   return uses;
-}
-
-std::string Place(const Program& p, const SourceLoc& loc) {
-  return loc.file < p.files.size() ? Cat(p.files[loc.file], ":", loc.line, ":", loc.column, ": ") : "";
 }
 
 // Gives `launch` what stands in front of the marker, and returns a launch of the rest.
@@ -60,30 +48,17 @@ absl::StatusOr<Launch> TakeRest(Program* p, Launch* launch, size_t marker) {
     if (is_shared || (let && second.vars.contains(let->var))) {
       const std::string& name = is_shared ? p->buffers[alloc->buffer].name : p->vars[let->var].name;
       return absl::InvalidArgumentError(
-          Cat(Place(*p, loc), "error: '", name, "' is used on both sides of T.sync_grid()\n  hint: make one for each side"));
+          Cat(PlaceOf(*p, loc), "error: '", name, "' is used on both sides of T.sync_grid()\n  hint: make one for each side"));
     }
     (stays ? kept : moved).push_back(stmt);
   }
   launch->body = std::move(kept);
   rest.body.insert(rest.body.begin(), moved.begin(), moved.end());
-  absl::flat_hash_map<VarId, VarId> fresh;
   for (VarId& var : rest.block_vars) {
-    p->vars.push_back(p->vars[var]);
-    fresh[var] = static_cast<VarId>(p->vars.size()) - 1;
-    var = fresh[var];
+    const VarId fresh = FreshVar(*p, var);
+    SubstituteVar(*p, rest.body, var, p->exprs.Leaf(ExprOp::kVar, fresh, p->vars[fresh].dtype));
+    var = fresh;
   }
-  const std::function<void(Block&)> rename = [&](Block& block) {
-    for (Stmt& stmt : block) {
-      ForEachExpr(stmt, [&](Expr& e) {
-        e = Rewrite(p->exprs, e, p->exprs, [&](Expr, const ExprNode& node) {
-          const auto it = node.op == ExprOp::kVar ? fresh.find(static_cast<VarId>(node.i)) : fresh.end();
-          return it == fresh.end() ? Expr{} : p->exprs.Leaf(ExprOp::kVar, it->second, DType::kIndex);
-        });
-      });
-      for (Block* child : ChildBlocks(stmt)) rename(*child);
-    }
-  };
-  rename(rest.body);
   return rest;
 }
 
@@ -112,7 +87,7 @@ absl::Status SplitAtGridSyncs(Program* p) {
         if (IsMarker(stmt)) nested = stmt.loc, found = true;
       });
       if (found) {
-        return absl::InvalidArgumentError(Cat(Place(*p, nested),
+        return absl::InvalidArgumentError(Cat(PlaceOf(*p, nested),
                                               "error: T.sync_grid() must stand in a launch, outside loops and conditions\n",
                                               "  hint: write the loop around two launches, or put the condition into each part"));
       }

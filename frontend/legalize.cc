@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/four_bits.h"
+#include "frontend/program_edit.h"
 #include "ir/status_util.h"
 
 namespace tilert::frontend {
@@ -139,9 +140,8 @@ class Legalizer {
   // --- statements
   void Refuse(const Stmt& stmt, BufferId buffer, std::string_view what, std::string_view hint) {
     if (!status_.ok()) return;
-    const std::string place =
-        stmt.loc.file < p_.files.size() ? Cat(p_.files[stmt.loc.file], ":", stmt.loc.line, ":", stmt.loc.column, ": ") : "";
-    status_ = absl::InvalidArgumentError(Cat(place, "error: ", what, " '", p_.buffers[buffer].name, "'\n  hint: ", hint));
+    const std::string_view name = p_.buffers[buffer].name;
+    status_ = absl::InvalidArgumentError(Cat(PlaceOf(p_, stmt.loc), "error: ", what, " '", name, "'\n  hint: ", hint));
   }
 
   Block Walk(const Block& block) {

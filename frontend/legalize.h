@@ -27,8 +27,7 @@ void Renumber(const std::vector<BufferId>& number, Program* program);
 
 // Makes `program` one without
 //  * views: accesses to single elements are redirected; a copy, fill or atomic of tiles becomes a parallel loop over elements;
-//  any other
-//    statement works on a tile of the view's shape that is copied in and out;
+//    any other statement works on a tile of the view's shape that is copied in and out;
 //  * accumulation in parallel loops: what a point adds goes to a tile of its own, which is reduced after the loop;
 //  * grid syncs: the launch ends there and another begins;
 //  * parallel loops and tile statements in parallel loops: a loop whose body is one more becomes one loop, others run in order.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/bindings.h"
 #include "frontend/evaluator.h"
 #include "frontend/suggest.h"
 #include "frontend/views.h"
@@ -10,20 +11,6 @@
 
 namespace tilert::frontend {
 namespace {
-
-template <typename Visit>
-void ForEachTargetName(ast::ExprPtr target, const Visit& visit) {
-  if (const auto* name = target->As<ast::Name>()) return visit(name->id);
-  if (const auto* starred = target->As<ast::Starred>()) return ForEachTargetName(starred->value, visit);
-  if (const auto* sequence = target->As<ast::Sequence>()) {
-    for (const ast::ExprPtr item : sequence->items) ForEachTargetName(item, visit);
-  }
-}
-
-std::string BoundName(const ast::Import& import, const ast::ImportName& name) {
-  if (!name.alias.empty()) return name.alias;
-  return import.is_from ? name.path : name.path.substr(0, name.path.find('.'));
-}
 
 bool MentionsMainGuard(ast::ExprPtr condition) {
   const auto* compare = condition->As<ast::Compare>();
@@ -38,19 +25,8 @@ const ast::Stmt* FindBinding(const ast::Body& body, const std::string& name) {
     const auto note = [&](const std::string& bound) {
       if (bound == name) found = stmt;
     };
-    if (const auto* assign = stmt->As<ast::Assign>()) {
-      for (const ast::ExprPtr target : assign->targets) ForEachTargetName(target, note);
-    } else if (const auto* annotated = stmt->As<ast::AnnAssign>()) {
-      ForEachTargetName(annotated->target, note);
-    } else if (const auto* augmented = stmt->As<ast::AugAssign>()) {
-      ForEachTargetName(augmented->target, note);
-    } else if (const auto* function = stmt->As<ast::FunctionDef>()) {
-      note(function->name);
-    } else if (const auto* definition = stmt->As<ast::ClassDef>()) {
-      note(definition->name);
-    } else if (const auto* import = stmt->As<ast::Import>()) {
-      for (const ast::ImportName& imported : import->names) note(BoundName(*import, imported));
-    } else if (const auto* choice = stmt->As<ast::If>()) {
+    ForEachBoundName(*stmt, note);
+    if (const auto* choice = stmt->As<ast::If>()) {
       if (FindBinding(choice->then, name) || FindBinding(choice->otherwise, name)) found = stmt;
     } else if (const auto* attempt = stmt->As<ast::Try>()) {
       if (FindBinding(attempt->body, name)) found = stmt;
@@ -81,26 +57,13 @@ std::string LastPart(const std::string& path) { return path.substr(path.rfind('.
 void Evaluator::IndexModule(const ast::Body& body, const ast::Stmt* owner) {
   for (const ast::Stmt* stmt : body) {
     const auto note = [&](const std::string& name) {
+      if (name == "*") return star_imports_.push_back(stmt->As<ast::Import>()->from);
       std::vector<const ast::Stmt*>& bindings = global_stmts_[name];
       const ast::Stmt* binding = owner ? owner : stmt;
       if (bindings.empty() || bindings.back() != binding) bindings.push_back(binding);
     };
-    if (const auto* assign = stmt->As<ast::Assign>()) {
-      for (const ast::ExprPtr target : assign->targets) ForEachTargetName(target, note);
-    } else if (const auto* annotated = stmt->As<ast::AnnAssign>()) {
-      ForEachTargetName(annotated->target, note);
-    } else if (const auto* augmented = stmt->As<ast::AugAssign>()) {
-      ForEachTargetName(augmented->target, note);
-    } else if (const auto* function = stmt->As<ast::FunctionDef>()) {
-      note(function->name);
-    } else if (const auto* definition = stmt->As<ast::ClassDef>()) {
-      note(definition->name);
-    } else if (const auto* import = stmt->As<ast::Import>()) {
-      for (const ast::ImportName& name : import->names) {
-        if (name.path == "*") star_imports_.push_back(import->from);
-        if (name.path != "*") note(BoundName(*import, name));
-      }
-    } else if (const auto* choice = stmt->As<ast::If>()) {
+    ForEachBoundName(*stmt, note);
+    if (const auto* choice = stmt->As<ast::If>()) {
       if (MentionsMainGuard(choice->condition)) continue;
       IndexModule(choice->then, owner ? owner : stmt);
       IndexModule(choice->otherwise, owner ? owner : stmt);
@@ -227,8 +190,7 @@ Value Evaluator::UnpackGlobal(const ast::Assign& node, const std::string& name) 
 }
 
 bool Evaluator::IsSibling(const ast::Import& node) const {
-  const std::string from = node.from.substr(std::min(node.from.find_first_not_of('.'), node.from.size()));
-  return node.is_from && std::find(module_.siblings.begin(), module_.siblings.end(), from) != module_.siblings.end();
+  return node.is_from && std::find(module_.siblings.begin(), module_.siblings.end(), ModuleName(node)) != module_.siblings.end();
 }
 
 Value Evaluator::ImportedValue(const ast::Import& node, const std::string& name) {

@@ -2,24 +2,15 @@
 #include <functional>
 
 #include "frontend/legalize.h"
+#include "frontend/program_edit.h"
 
 namespace tilert::frontend {
 namespace {
 
-template <typename Visit>
-void ForEachBuffer(Block& block, const Visit& visit) {
+void MoveBuffers(Block& block, const std::function<void(BufferId&)>& move) {
   for (Stmt& stmt : block) {
-    std::visit(
-        [&](auto& s) {
-          if constexpr (requires { s.src.buffer; }) visit(&s.src.buffer);
-          if constexpr (requires { s.dst.buffer; }) visit(&s.dst.buffer);
-          if constexpr (requires { s.a.buffer; }) visit(&s.a.buffer), visit(&s.b.buffer), visit(&s.c.buffer);
-          if constexpr (requires { s.buffer; }) visit(&s.buffer);
-        },
-        stmt.op);
-    if (auto* copy = std::get_if<Copy>(&stmt.op)) visit(&copy->barrier);
-    if (auto* barrier = std::get_if<BarrierOp>(&stmt.op)) visit(&barrier->barrier);
-    for (Block* child : ChildBlocks(stmt)) ForEachBuffer(*child, visit);
+    ForEachBuffer(stmt, move);
+    for (Block* child : ChildBlocks(stmt)) MoveBuffers(*child, move);
   }
 }
 
@@ -41,14 +32,12 @@ void Renumber(const std::vector<BufferId>& number, Program* p) {
   };
   ForEachExpr(*p, [&](Expr& e) { e = Rewrite(p->exprs, e, arena, renumber); });
   p->exprs = std::move(arena);
-  const auto move = [&](BufferId* id) {
-    if (*id != kNoId) *id = number[*id];
-  };
+  const auto move = [&](BufferId& id) { id = number[id]; };
   for (Param& param : p->params) {
-    if (param.kind == Param::Kind::kTensor) move(&param.index);
+    if (param.kind == Param::Kind::kTensor) move(param.index);
   }
-  for (Workspace& workspace : p->workspaces) move(&workspace.buffer);
-  for (Launch& launch : p->launches) ForEachBuffer(launch.body, move);
+  for (Workspace& workspace : p->workspaces) move(workspace.buffer);
+  for (Launch& launch : p->launches) MoveBuffers(launch.body, move);
 }
 
 }  // namespace tilert::frontend

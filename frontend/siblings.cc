@@ -4,14 +4,13 @@
 #include <cctype>
 #include <set>
 
+#include "frontend/bindings.h"
 #include "frontend/parser.h"
 
 namespace tilert::frontend {
 namespace {
 
 constexpr size_t kMaxModules = 16;
-
-std::string ModuleName(const std::string& from) { return from.substr(std::min(from.find_first_not_of('.'), from.size())); }
 
 bool IsIdentifierChar(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
@@ -29,32 +28,13 @@ std::set<std::string> Identifiers(std::string_view text) {
   return found;
 }
 
-void AddTargets(ast::ExprPtr target, std::set<std::string>* names) {
-  if (const auto* name = target->As<ast::Name>()) names->insert(name->id);
-  if (const auto* sequence = target->As<ast::Sequence>()) {
-    for (const ast::ExprPtr item : sequence->items) AddTargets(item, names);
-  }
-}
-
 // The names that a statement of a module binds; those in compound statements count as well.
 void AddBound(const ast::Stmt& stmt, std::set<std::string>* names) {
   const auto add_all = [&](const ast::Body& body) {
     for (const ast::Stmt* inner : body) AddBound(*inner, names);
   };
-  if (const auto* assign = stmt.As<ast::Assign>()) {
-    for (const ast::ExprPtr target : assign->targets) AddTargets(target, names);
-  } else if (const auto* annotated = stmt.As<ast::AnnAssign>()) {
-    AddTargets(annotated->target, names);
-  } else if (const auto* augmented = stmt.As<ast::AugAssign>()) {
-    AddTargets(augmented->target, names);
-  } else if (const auto* function = stmt.As<ast::FunctionDef>()) {
-    names->insert(function->name);
-  } else if (const auto* definition = stmt.As<ast::ClassDef>()) {
-    names->insert(definition->name);
-  } else if (const auto* import = stmt.As<ast::Import>()) {
-    for (const ast::ImportName& name : import->names)
-      names->insert(!name.alias.empty() ? name.alias : import->is_from ? name.path : name.path.substr(0, name.path.find('.')));
-  } else if (const auto* choice = stmt.As<ast::If>()) {
+  ForEachBoundName(stmt, [&](const std::string& name) { names->insert(name); });
+  if (const auto* choice = stmt.As<ast::If>()) {
     add_all(choice->then);
     add_all(choice->otherwise);
   } else if (const auto* attempt = stmt.As<ast::Try>()) {
@@ -125,7 +105,7 @@ class Picker {
     for (const ast::Stmt* stmt : body) {
       if (const auto* import = stmt->As<ast::Import>()) {
         for (size_t from = 0; import->is_from && from + 1 < source_.parts(); ++from) {
-          if (source_.ModuleOf(from) != ModuleName(import->from)) continue;
+          if (source_.ModuleOf(from) != ModuleName(*import)) continue;
           for (const ast::ImportName& name : import->names) Need(from, name.path);
         }
       } else if (const auto* function = stmt->As<ast::FunctionDef>()) {
@@ -159,7 +139,7 @@ void Collect(const std::string& text, const std::string& module, const std::stri
   }
   for (const ast::Stmt* stmt : tree->body) {
     const auto* import = stmt->As<ast::Import>();
-    const std::string from = import && import->is_from ? ModuleName(import->from) : "";
+    const std::string from = import && import->is_from ? ModuleName(*import) : "";
     if (from.empty() || from.find('.') != std::string::npos || seen->size() >= kMaxModules || !seen->insert(from).second)
       continue;
     if (const std::optional<std::string> found = read(from)) Collect(*found, from, from + ".py", read, seen, parts);

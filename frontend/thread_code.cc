@@ -138,7 +138,7 @@ class ThreadCoder {
   void AddParallel(Parallel loop, const SourceLoc& loc, Block& out) {
     bool own = false;
     for (const Stmt& stmt : loop.body) {
-      ForEachStmt({stmt}, [&](const Stmt& inner) {
+      ForEachStmt(stmt, [&](const Stmt& inner) {
         const auto* store = std::get_if<Store>(&inner.op);
         own |= store != nullptr && ScopeOf(store->buffer) == Scope::kLocal;
       });
@@ -195,14 +195,13 @@ class SyncPlacer {
  private:
   Uses UsesOf(const Stmt& root) const {
     Uses uses;
-    ForEachStmt({root}, [&](const Stmt& stmt) { Merge(OwnUses(stmt), &uses); });
+    ForEachStmt(root, [&](const Stmt& stmt) { Merge(OwnUses(stmt), &uses); });
     return uses;
   }
   Uses OwnUses(const Stmt& stmt) const {
     Uses uses;
     const auto shared = [&](BufferId id) { return p_.buffers[id].scope == Scope::kShared; };
     ForEachExpr(stmt, [&](Expr e) {
-      if (!e) return;
       ForEachNode(p_.exprs, e, [&](Expr, const ExprNode& node) {
         if (node.op == ExprOp::kLoad && shared(static_cast<BufferId>(node.i))) uses[static_cast<BufferId>(node.i)].read = true;
       });
@@ -272,7 +271,7 @@ class SyncPlacer {
 
 bool CanBeThreaded(const Program& p, const Stmt& root) {
   bool can = true;
-  ForEachStmt({root}, [&](const Stmt& stmt) {
+  ForEachStmt(root, [&](const Stmt& stmt) {
     std::visit(Overloaded{
                    [](const auto&) {},
                    [&](const Copy& s) { can &= !s.is_async; },

@@ -7,17 +7,10 @@
 namespace tilert::frontend {
 namespace {
 
-ThreadRange RangeOf(const Program& p, const Role& role) {
-  ThreadRange range;
-  p.exprs.AsInt(role.thread_begin, &range.begin);
-  p.exprs.AsInt(role.thread_end, &range.end);
-  return range;
-}
-
 bool Fit(const Program& p, const Roles& a, const Roles& b) {
   return std::all_of(a.roles.begin(), a.roles.end(), [&](const Role& x) {
     return std::all_of(b.roles.begin(), b.roles.end(), [&](const Role& y) {
-      const ThreadRange r = RangeOf(p, x), s = RangeOf(p, y);
+      const ThreadRange r = ThreadsOf(p, x), s = ThreadsOf(p, y);
       return r == s || r.end <= s.begin || s.end <= r.begin;
     });
   });
@@ -26,17 +19,16 @@ bool Fit(const Program& p, const Roles& a, const Roles& b) {
 // Appends what the roles of `more` do to those of `roles`.
 void Append(const Program& p, Roles more, Roles* roles) {
   for (Role& role : more.roles) {
-    const ThreadRange range = RangeOf(p, role);
+    const ThreadRange range = ThreadsOf(p, role);
     const auto known =
-        std::find_if(roles->roles.begin(), roles->roles.end(), [&](const Role& r) { return RangeOf(p, r) == range; });
+        std::find_if(roles->roles.begin(), roles->roles.end(), [&](const Role& r) { return ThreadsOf(p, r) == range; });
     if (known == roles->roles.end()) {
       roles->roles.push_back(std::move(role));
     } else {
       for (Stmt& stmt : role.body) known->body.push_back(std::move(stmt));
     }
   }
-  std::sort(roles->roles.begin(), roles->roles.end(),
-            [&](const Role& a, const Role& b) { return RangeOf(p, a).begin < RangeOf(p, b).begin; });
+  SortByThreads(p, roles);
 }
 
 bool Loads(const Program& p, Expr e) {
@@ -46,20 +38,6 @@ bool Loads(const Program& p, Expr e) {
 }
 
 Roles* OnlyRoles(Block& block) { return block.size() == 1 ? std::get_if<Roles>(&block[0].op) : nullptr; }
-
-// A copy of `block` that binds variables of its own.
-Block Fresh(Program& p, Block block) {
-  for (Stmt& stmt : block) {
-    const auto renew = [&](VarId& var, Block& body) {
-      p.vars.push_back(p.vars[var]);
-      const VarId fresh = static_cast<VarId>(p.vars.size() - 1);
-      SubstituteVar(p, body, var, p.exprs.Leaf(ExprOp::kVar, fresh, p.vars[fresh].dtype));
-      var = fresh;
-    };
-    if (auto* loop = std::get_if<For>(&stmt.op)) renew(loop->var, loop->body);
-  }
-  return block;
-}
 
 // for …: roles{a, b}  →  roles{for …: a, for …: b}
 bool TakeLoop(Program& p, Stmt& stmt) {
@@ -79,7 +57,9 @@ bool TakeLoop(Program& p, Stmt& stmt) {
   for (Role& role : roles.roles) {
     For own = shell;
     own.body = std::move(role.body);
-    role.body = Fresh(p, {{std::move(own), loc}});
+    own.var = FreshVar(p, shell.var);
+    SubstituteVar(p, own.body, shell.var, p.exprs.Leaf(ExprOp::kVar, own.var, p.vars[own.var].dtype));
+    role.body = {{std::move(own), loc}};
   }
   stmt = {std::move(roles), loc};
   return true;
@@ -110,6 +90,18 @@ bool TakeBranch(Program& p, Stmt& stmt) {
 }
 
 }  // namespace
+
+ThreadRange ThreadsOf(const Program& p, const Role& role) {
+  ThreadRange range;
+  p.exprs.AsInt(role.thread_begin, &range.begin);
+  p.exprs.AsInt(role.thread_end, &range.end);
+  return range;
+}
+
+void SortByThreads(const Program& p, Roles* roles) {
+  std::sort(roles->roles.begin(), roles->roles.end(),
+            [&](const Role& a, const Role& b) { return ThreadsOf(p, a).begin < ThreadsOf(p, b).begin; });
+}
 
 void JoinRoles(Program& p, Block& block) {
   Block out;

@@ -10,49 +10,6 @@
 
 namespace tilert::frontend {
 
-absl::flat_hash_set<BufferId> TouchedBuffers(const Program& p, const Stmt& root) {
-  absl::flat_hash_set<BufferId> touched;
-  ForEachStmt({root}, [&](const Stmt& stmt) {
-    ForEachExpr(stmt, [&](Expr e) {
-      ForEachNode(p.exprs, e, [&](Expr, const ExprNode& node) {
-        if (node.op == ExprOp::kLoad) touched.insert(static_cast<BufferId>(node.i));
-      });
-    });
-    verify::ForEachRegion(stmt, [&](const Region& region, bool, bool) { touched.insert(region.buffer); });
-    std::visit(Overloaded{
-                   [](const auto&) {},
-                   [&](const Alloc& s) { touched.insert(s.buffer); },
-                   [&](const Copy& s) {
-                     if (s.barrier != kNoId) touched.insert(s.barrier);
-                   },
-                   [&](const Store& s) { touched.insert(s.buffer); },
-                   [&](const Atomic& s) { touched.insert(s.buffer); },
-                   [&](const BarrierOp& s) { touched.insert(s.barrier); },
-                   [&](const Annotate& s) {
-                     if (s.buffer != kNoId) touched.insert(s.buffer);
-                   },
-               },
-               stmt.op);
-  });
-  return touched;
-}
-
-void SubstituteVar(Program& p, Block& block, VarId var, Expr value) {
-  for (Stmt& stmt : block) {
-    ForEachExpr(stmt, [&](Expr& e) {
-      if (!e) return;
-      e = Rewrite(p.exprs, e, p.exprs,
-                  [&](Expr, const ExprNode& node) { return node.op == ExprOp::kVar && node.i == var ? value : Expr{}; });
-    });
-    for (Block* child : ChildBlocks(stmt)) SubstituteVar(p, *child, var, value);
-  }
-}
-
-std::string PlaceOf(const Program& p, const SourceLoc& loc) {
-  const std::string at = PrintLoc(p, loc);
-  return at.empty() ? at : at + ": ";
-}
-
 namespace {
 
 constexpr int64_t kWarpThreads = 32;
@@ -109,7 +66,7 @@ class Structurer {
   void Taint(const Block& block, bool varies) {
     for (const Stmt& stmt : block) {
       bool own = false;
-      ForEachExpr(stmt, [&](Expr e) { own |= e && Mentions(e); });
+      ForEachExpr(stmt, [&](Expr e) { own |= Mentions(e); });
       const auto mark = [&](BufferId id) {
         const Scope scope = p_.buffers[id].scope;
         if ((own || varies) && (scope == Scope::kLocal || scope == Scope::kVar)) private_.insert(id);
@@ -139,19 +96,18 @@ class Structurer {
   // Partitions that talk through barriers run beside each other: as code of single threads they would wait for each other.
   bool Threadable(const Stmt& root) const {
     bool talks = false;
-    ForEachStmt({root}, [&](const Stmt& stmt) {
+    ForEachStmt(root, [&](const Stmt& stmt) {
       if (!std::holds_alternative<If>(stmt.op) || !RolesOf(stmt, all_)) return;
-      ForEachStmt({stmt}, [&](const Stmt& inner) { talks |= std::holds_alternative<BarrierOp>(inner.op); });
+      ForEachStmt(stmt, [&](const Stmt& inner) { talks |= std::holds_alternative<BarrierOp>(inner.op); });
     });
     return !talks && CanBeThreaded(p_, root);
   }
 
   bool NeedsThreads(const Stmt& root) const {
+    if (std::holds_alternative<Alloc>(root.op)) return false;
     bool needs = false;
-    ForEachStmt({root}, [&](const Stmt& stmt) {
-      ForEachExpr(stmt, [&](Expr e) { needs |= e && Mentions(e); });
-      for (BufferId id : TouchedBuffers(p_, {stmt.op})) needs |= private_.contains(id) && !std::holds_alternative<Alloc>(stmt.op);
-    });
+    for (BufferId id : TouchedBuffers(p_, root)) needs |= private_.contains(id);
+    ForEachStmt(root, [&](const Stmt& stmt) { ForEachExpr(stmt, [&](Expr e) { needs |= Mentions(e); }); });
     return needs;
   }
 
@@ -233,7 +189,7 @@ class Structurer {
           if (!status.ok()) return status;
           made.roles.push_back(std::move(role));
         }
-        std::sort(made.roles.begin(), made.roles.end(), [&](const Role& a, const Role& b) { return Begin(a) < Begin(b); });
+        SortByThreads(p_, &made);
         if (!made.roles.empty()) out.push_back({std::move(made), stmt.loc});
       } else if (!NeedsThreads(stmt)) {
         flush();
@@ -269,7 +225,7 @@ class Structurer {
   // Control around tile statements and thread code: all threads must agree on it.
   absl::Status Descend(Stmt& stmt, ThreadRange range) {
     bool own = false;
-    ForEachExpr(stmt, [&](Expr e) { own |= e && Mentions(e); });
+    ForEachExpr(stmt, [&](Expr e) { own |= Mentions(e); });
     if (own || ChildBlocks(stmt).empty()) {
       return InvalidArgument(
           PlaceOf(p_, stmt.loc), PrintStmtHead(p_, stmt),
@@ -282,12 +238,6 @@ class Structurer {
     }
     ForgetOrder(stmt);
     return absl::OkStatus();
-  }
-
-  int64_t Begin(const Role& role) const {
-    int64_t begin = 0;
-    p_.exprs.AsInt(role.thread_begin, &begin);
-    return begin;
   }
 
   void AddRegion(Block body, ThreadRange range, Block* out) {
@@ -307,10 +257,8 @@ class Structurer {
         InsertSyncs(p_, stmt, range, group);
       } else if (auto* roles = std::get_if<Roles>(&stmt.op)) {
         for (size_t i = 0; i < roles->roles.size(); ++i) {
-          ThreadRange part;
-          p_.exprs.AsInt(roles->roles[i].thread_begin, &part.begin);
-          p_.exprs.AsInt(roles->roles[i].thread_end, &part.end);
-          Syncs(roles->roles[i].body, part, static_cast<uint32_t>(i + 1));
+          Role& role = roles->roles[i];
+          Syncs(role.body, ThreadsOf(p_, role), static_cast<uint32_t>(i + 1));
         }
       } else {
         for (Block* child : ChildBlocks(stmt)) Syncs(*child, range, group);

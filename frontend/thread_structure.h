@@ -3,11 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "frontend/program_edit.h"
 #include "ir/program.h"
 
 namespace tilert::frontend {
@@ -22,8 +21,7 @@ struct ThreadUse {
 // Makes of each such launch one in which
 //  * a launch of statements that threads can run by themselves is one thread region;
 //  * else `if` over ranges of threads that holds tile statements is a partition into roles, and what lies between such becomes
-//  thread
-//    regions; roles that follow each other, or fill a loop, run on beside each other (TileLang does not let them meet);
+//    thread regions; roles that follow each other, or fill a loop, run on beside each other (TileLang does not let them meet);
 //  * fragments, and variables, that only one role touches are that role's;
 //  * T.sync_threads stands wherever threads touch shared memory that others have touched (TileLang puts it there by itself).
 // InvalidArgument, with the place, for tile statements under a condition on which only some threads agree.
@@ -38,11 +36,8 @@ struct ThreadRange {
   bool operator==(const ThreadRange&) const = default;
 };
 
-// The buffers that `stmt` and what is nested in it touch.
-absl::flat_hash_set<BufferId> TouchedBuffers(const Program& p, const Stmt& stmt);
-// Replaces variables, in all expressions of `block`.
-void SubstituteVar(Program& p, Block& block, VarId var, Expr value);
-std::string PlaceOf(const Program& p, const SourceLoc& loc);  // "file:line:column: "
+ThreadRange ThreadsOf(const Program& p, const Role& role);
+void SortByThreads(const Program& p, Roles* roles);
 
 // `block`, statements for all threads of `range`, as what one of them does (`tx`: an expression, its number). Allocations of
 // memory of the block are moved to `outside`. REQUIRES: CanBeThreaded of each statement. (thread_code.cc)

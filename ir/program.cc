@@ -143,10 +143,12 @@ auto Fields(const Program& p) {
 }  // namespace
 
 void ForEachStmt(const Block& block, const std::function<void(const Stmt&)>& visit) {
-  for (const Stmt& stmt : block) {
-    visit(stmt);
-    for (const Block* child : ChildBlocks(stmt)) ForEachStmt(*child, visit);
-  }
+  for (const Stmt& stmt : block) ForEachStmt(stmt, visit);
+}
+
+void ForEachStmt(const Stmt& stmt, const std::function<void(const Stmt&)>& visit) {
+  visit(stmt);
+  for (const Block* child : ChildBlocks(stmt)) ForEachStmt(*child, visit);
 }
 
 void ForEachExpr(Stmt& stmt, const std::function<void(Expr&)>& visit) { VisitExprs<Stmt>(stmt, visit); }

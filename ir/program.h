@@ -116,6 +116,8 @@ bool operator==(const Program& a, const Program& b);
 
 // Calls `visit` on each statement of `block`, parents first.
 void ForEachStmt(const Block& block, const std::function<void(const Stmt&)>& visit);
+// The same for `stmt` and what is nested in it.
+void ForEachStmt(const Stmt& stmt, const std::function<void(const Stmt&)>& visit);
 // Calls `visit` on each expression operand that `stmt` itself holds (not those of nested statements).
 void ForEachExpr(Stmt& stmt, const std::function<void(Expr&)>& visit);
 void ForEachExpr(const Stmt& stmt, const std::function<void(Expr)>& visit);

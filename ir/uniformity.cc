@@ -90,7 +90,7 @@ Uniformity ThreadUniformity::OfAll(const std::vector<Expr>& list) const {
 
 Uniformity ThreadUniformity::ControlOf(const Stmt& stmt) const {
   const auto it = control_.find(&stmt);
-  return it == control_.end() ? Uniformity::kBlock : it->second;
+  return it == control_.end() ? Uniformity::kThread : it->second;
 }
 
 void ThreadUniformity::Visit(const Stmt& stmt, Uniformity control, const Stmt* loop) {

@@ -22,7 +22,7 @@ class ThreadUniformity {
   ThreadUniformity(const Program& program, const ThreadRegion& region);
 
   Uniformity Of(Expr e) const;
-  // Of the control under which `stmt`, a statement of the region, runs.
+  // Of the control under which `stmt` runs: a statement of the region, at the address at which it is there (kThread for a copy).
   Uniformity ControlOf(const Stmt& stmt) const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 // Is the statement, or one nested in it, an Op that `is` holds for?
 bool Any(const Stmt& root, const std::function<bool(const Stmt&)>& is) {
   bool any = false;
-  ForEachStmt({root}, [&](const Stmt& stmt) { any |= is(stmt); });
+  ForEachStmt(root, [&](const Stmt& stmt) { any |= is(stmt); });
   return any;
 }
 
@@ -44,7 +44,7 @@ absl::Status ThreadPlanner::Run() {
 // Barriers that single threads run by themselves have no counterpart here.
 absl::Status ThreadPlanner::CheckMeetings(const Stmt& root) const {
   absl::Status status;
-  ForEachStmt({root}, [&](const Stmt& stmt) {
+  ForEachStmt(root, [&](const Stmt& stmt) {
     if (std::holds_alternative<Copy>(stmt.op) || std::holds_alternative<Gemm>(stmt.op) || std::holds_alternative<AsyncWait>(stmt.op))
       status = b_.Unsupported(stmt, "an asynchronous statement of single threads");
     if (!std::holds_alternative<BarrierOp>(stmt.op)) return;
@@ -172,7 +172,7 @@ absl::Status ThreadPlanner::EmitBlock(const Block& block) {
 // Private memory that the statement, or one nested in it, allocates.
 absl::Status ThreadPlanner::Declare(const Stmt& root) {
   absl::Status status;
-  ForEachStmt({root}, [&](const Stmt& stmt) {
+  ForEachStmt(root, [&](const Stmt& stmt) {
     auto* alloc = std::get_if<Alloc>(&stmt.op);
     if (alloc != nullptr && status.ok()) status = b_.EmitAlloc(alloc->buffer, false);
   });

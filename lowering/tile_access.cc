@@ -30,13 +30,13 @@ BufferId DirectWrite(const Stmt& stmt) {
 
 absl::flat_hash_set<BufferId> BuffersRead(const Program& program, const Stmt& root) {
   absl::flat_hash_set<BufferId> read;
-  ForEachStmt({root}, [&](const Stmt& stmt) { DirectReads(program, stmt, [&](BufferId id) { read.insert(id); }); });
+  ForEachStmt(root, [&](const Stmt& stmt) { DirectReads(program, stmt, [&](BufferId id) { read.insert(id); }); });
   return read;
 }
 
 absl::flat_hash_set<BufferId> BuffersWritten(const Stmt& root) {
   absl::flat_hash_set<BufferId> written;
-  ForEachStmt({root}, [&](const Stmt& stmt) {
+  ForEachStmt(root, [&](const Stmt& stmt) {
     if (const BufferId id = DirectWrite(stmt); id != kNoId) written.insert(id);
   });
   return written;

@@ -20,7 +20,7 @@ class Hoist {
     if (AllKnown(s_.Extents(loop_.extents)) && !loop_.vars.empty()) {
       for (Stmt& stmt : loop_.body) {
         if (ChildBlocks(stmt).empty()) ForEachExpr(stmt, [&](Expr& e) { e = HoistLoads(e); });
-        ForEachStmt({stmt}, [&](const Stmt& inner) {
+        ForEachStmt(stmt, [&](const Stmt& inner) {
           if (auto* store = std::get_if<Store>(&inner.op)) stored_before_.insert(store->buffer);
         });
       }

@@ -159,7 +159,7 @@ class RingFinder {
     absl::flat_hash_map<BufferId, int> writers, readers, writers_here, readers_here;
     const auto count_reads = [&](const Block& block, size_t from, absl::flat_hash_map<BufferId, int>& sum, BufferId only) {
       for (size_t i = from; i < block.size(); ++i) {
-        ForEachStmt({block[i]}, [&](const Stmt& stmt) { sum[only] += ReadsDirectly(s_.program, stmt, only); });
+        ForEachStmt(block[i], [&](const Stmt& stmt) { sum[only] += ReadsDirectly(s_.program, stmt, only); });
       }
     };
     for (const Candidate& c : candidates_) {

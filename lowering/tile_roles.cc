@@ -15,7 +15,7 @@ RoleSpan SpanOf(const TileState& state, const Role& role) {
 
 bool HoldsRoles(const Stmt& root) {
   bool holds = false;
-  ForEachStmt({root}, [&](const Stmt& stmt) { holds |= std::holds_alternative<Roles>(stmt.op); });
+  ForEachStmt(root, [&](const Stmt& stmt) { holds |= std::holds_alternative<Roles>(stmt.op); });
   return holds;
 }
 

@@ -93,7 +93,7 @@ class SumSplitter {
   // What others than the block would notice of `root`; empty: nothing.
   std::string EffectOf(const Stmt& root) const {
     std::string effect;
-    ForEachStmt({root}, [&](const Stmt& stmt) {
+    ForEachStmt(root, [&](const Stmt& stmt) {
       const bool concurrent = std::holds_alternative<ThreadRegion>(stmt.op) || std::holds_alternative<Roles>(stmt.op) ||
                               std::holds_alternative<BarrierOp>(stmt.op) || std::holds_alternative<AsyncWait>(stmt.op);
       if (concurrent) effect = "has threads or barriers of its own";

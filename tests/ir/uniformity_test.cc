@@ -25,6 +25,7 @@ std::vector<std::pair<Uniformity, Uniformity>> Infer(const std::function<void(Pr
   std::vector<std::pair<Uniformity, Uniformity>> found;
   ForEachStmt(region.body, [&](const Stmt& stmt) {
     if (const auto* let = std::get_if<Let>(&stmt.op)) found.push_back({u.Of(let->value), u.ControlOf(stmt)});
+    EXPECT_EQ(u.ControlOf(Stmt(stmt)), Uniformity::kThread) << "nothing is known of a copy";
   });
   return found;
 }
