@@ -1,5 +1,5 @@
-// Thread regions: what stands between two barriers is an Elementwise of one point a thread; control around barriers stays what it is. Memory of a thread is
-// registers that every thread has of its own, so that they outlive an Elementwise.
+// Thread regions: what stands between two barriers is an Elementwise of one point a thread; control around barriers stays what it
+// is. Memory of a thread is registers that every thread has of its own, so that they outlive an Elementwise.
 #include "lowering/plan_threads.h"
 
 #include <algorithm>
@@ -17,7 +17,9 @@ bool Any(const Stmt& root, const std::function<bool(const Stmt&)>& is) {
   return any;
 }
 
-bool IsMeeting(const Stmt& stmt) { return std::holds_alternative<SyncThreads>(stmt.op) || std::holds_alternative<BarrierOp>(stmt.op); }
+bool IsMeeting(const Stmt& stmt) {
+  return std::holds_alternative<SyncThreads>(stmt.op) || std::holds_alternative<BarrierOp>(stmt.op);
+}
 bool IsLoop(const Stmt& stmt) { return std::holds_alternative<For>(stmt.op) || std::holds_alternative<While>(stmt.op); }
 bool IsJump(const Stmt& stmt) { return std::holds_alternative<Break>(stmt.op) || std::holds_alternative<Continue>(stmt.op); }
 
@@ -45,10 +47,17 @@ absl::Status ThreadPlanner::Run() {
 absl::Status ThreadPlanner::CheckMeetings(const Stmt& root) const {
   absl::Status status;
   ForEachStmt(root, [&](const Stmt& stmt) {
-    if (std::holds_alternative<Copy>(stmt.op) || std::holds_alternative<Gemm>(stmt.op) || std::holds_alternative<AsyncWait>(stmt.op))
+    if (std::holds_alternative<Copy>(stmt.op) || std::holds_alternative<Gemm>(stmt.op) ||
+        std::holds_alternative<AsyncWait>(stmt.op))
       status = b_.Unsupported(stmt, "an asynchronous statement of single threads");
     if (!std::holds_alternative<BarrierOp>(stmt.op)) return;
-    if (uniform_.ControlOf(stmt) > Uniformity::kWarp || threads_ % kLanes != 0) status = b_.Unsupported(stmt, "a barrier that single threads of a warp come to");
+    if (uniform_.ControlOf(stmt) > Uniformity::kWarp || threads_ % kLanes != 0) {
+      status = b_.Unsupported(stmt, "a barrier that single threads of a warp come to");
+    }
+    ForEachExpr(stmt, [&](Expr e) {
+      if (uniform_.Of(e) > Uniformity::kWarp)
+        status = b_.Unsupported(stmt, "a barrier of which each thread of a warp means another");
+    });
   });
   return status;
 }
@@ -84,7 +93,8 @@ bool ThreadPlanner::MarkJumps(const Block& block, const Stmt* loop) {
 }
 
 // Variables of a segment that later statements use live on in registers.
-void ThreadPlanner::KeepVars(const std::vector<const Stmt*>& segment, absl::Span<const Stmt> rest, std::vector<std::pair<VarId, BufferId>>* kept) {
+void ThreadPlanner::KeepVars(const std::vector<const Stmt*>& segment, absl::Span<const Stmt> rest,
+                             std::vector<std::pair<VarId, BufferId>>* kept) {
   for (const Stmt* stmt : segment) {
     const auto* let = std::get_if<Let>(&stmt->op);
     const auto* shuffle = std::get_if<Shuffle>(&stmt->op);
@@ -95,7 +105,8 @@ void ThreadPlanner::KeepVars(const std::vector<const Stmt*>& segment, absl::Span
         bool uses = false;
         ForEachExpr(s, [&](Expr e) {
           if (!e) return;
-          ForEachNode(b_.s_.program.exprs, e, [&](Expr, const ExprNode& node) { uses |= node.op == ExprOp::kVar && static_cast<VarId>(node.i) == var; });
+          ForEachNode(b_.s_.program.exprs, e,
+                      [&](Expr, const ExprNode& node) { uses |= node.op == ExprOp::kVar && static_cast<VarId>(node.i) == var; });
         });
         return uses;
       });
@@ -181,7 +192,8 @@ absl::Status ThreadPlanner::Declare(const Stmt& root) {
 
 // ---- control around barriers
 
-// A value that all threads that come here, of each warp at least, agree on. One that only threads can compute is computed by them.
+// A value that all threads that come here, of each warp at least, agree on. One that only threads can compute is computed by
+// them.
 absl::StatusOr<Expr> ThreadPlanner::Agreed(Expr e) {
   bool by_thread = false;
   ForEachNode(b_.s_.program.exprs, e, [&](Expr, const ExprNode& node) {

@@ -347,3 +347,38 @@ def staged_copy(X, Y_rows=32, dtype="float32"):
             T.ptx_wait_group(0)
             T.copy(two, Y[i * 64 + 32 : i * 64 + 64, bx * 64 : bx * 64 + 64])
     return Y
+
+
+@T.prim_func
+def warp_arrives(A: T.Tensor((96,), "float32", access="in"), B: T.Tensor((96,), "float32", access="out")):
+    """One warp reads what a copy by all brought, and arrives under a condition that the others don't meet."""
+    with T.Kernel(1, threads=96) as bx:
+        s = T.alloc_shared((96,), "float32")
+        t = T.alloc_shared((32,), "float32")
+        bar = T.alloc_barrier(32, shape=(1,))
+        T.copy(A, s)
+        with T.thread_region() as tx:
+            if tx < 32:
+                t[tx] = s[95 - tx]
+                T.barrier_arrive(bar[0])
+            else:
+                T.barrier_wait(bar[0], 0)
+                B[tx] = t[tx % 32] + s[tx]
+
+
+@tilelang.jit
+def thread_arrives(A, n=64):
+    """A single thread arrives: no warp comes to that as one."""
+    A: T.Tensor((n,), "float32")
+    B = T.empty((n,), "float32")
+    with T.Kernel(1, threads=64) as bx:
+        tx = T.get_thread_binding()
+        s = T.alloc_shared((n,), "float32")
+        bar = T.alloc_barrier(1)
+        s[tx] = A[tx]
+        T.sync_threads()
+        if tx == 0:
+            T.barrier_arrive(bar)
+        T.barrier_wait(bar, 0)
+        B[tx] = s[n - 1 - tx]
+    return B

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "comparison.h"
 #include "compile_source.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/printer.h"
 #include "program_sim.h"
@@ -57,6 +58,26 @@ TEST(ThreadRegions, Butterfly) { ExpectAgrees(Threads("butterfly"), {{{kF32, {3,
 TEST(ThreadRegions, Ranks) {
   const auto tensors = [](int64_t n) { return Tensors{{kI32, {n}}, {kI32, {n}}}; };
   ExpectAgrees(Threads("ranks"), {tensors(1), tensors(96), tensors(200)}, {}, "ranks");
+}
+
+// Whole warps may come to a barrier under a condition; no barrier of the block may stand there.
+TEST(ThreadRegions, WarpArrives) {
+  const std::vector<Tensors> shapes = {{{kF32, {96}}, {kF32, {96}}}};
+  ExpectAgrees(Threads("warp_arrives"), shapes, kSums, "warp arrives");
+  ExpectAllNeeded(Threads("warp_arrives"), shapes);
+}
+
+// Single threads may not: the code would hang or count 32 arrivals for one.
+TEST(ThreadRegions, SingleThreadArrives) {
+  const Program program = Threads("thread_arrives");
+  ASSERT_FALSE(program.launches.empty());
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    const auto kernels = PlanAll(program, FastArgClass(program), arch);
+    ASSERT_FALSE(kernels.ok()) << arch;
+    EXPECT_THAT(kernels.status().message(),
+                testing::HasSubstr("a barrier that single threads of a warp come to is not lowered to GPU code"));
+    EXPECT_THAT(kernels.status().message(), testing::HasSubstr("threads.py:"));
+  }
 }
 
 TEST(ProgramRoles, TwoRoles) {
