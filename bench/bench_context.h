@@ -64,6 +64,7 @@ class BenchContext {
   tool::Device& device() { return *device_; }
   tool::GpuTimer& timer() { return *timer_; }
   const OpenedBundle& bundle() const { return *bundle_; }
+  const std::shared_ptr<const OpenedBundle>& shared_bundle() const { return bundle_; }
   std::string family() const;  // that the lowering takes here
 
   bool WantsPart(const std::string& part) const;

@@ -8,9 +8,10 @@
 namespace tilert {
 
 ExprArena::ExprArena() = default;
-ExprArena::ExprArena(const ExprArena&) = default;
+// Most copies are only read: what finds equal nodes is made again when one is to be added.
+ExprArena::ExprArena(const ExprArena& other) : nodes_(other.nodes_) {}
 ExprArena::ExprArena(ExprArena&&) noexcept = default;
-ExprArena& ExprArena::operator=(const ExprArena&) = default;
+ExprArena& ExprArena::operator=(const ExprArena& other) { return *this = ExprArena(other); }
 ExprArena& ExprArena::operator=(ExprArena&&) noexcept = default;
 ExprArena::~ExprArena() = default;
 namespace {
@@ -101,6 +102,10 @@ bool operator==(const ExprNode& a, const ExprNode& b) {
 }
 
 Expr ExprArena::Intern(ExprNode node) {
+  if (index_.size() < nodes_.size()) {  // a copy
+    index_.reserve(nodes_.size() + 1);
+    for (const ExprNode& known : nodes_) index_.emplace(known, static_cast<uint32_t>(index_.size()));
+  }
   auto [it, is_new] = index_.try_emplace(node, static_cast<uint32_t>(nodes_.size()));
   if (is_new) nodes_.push_back(std::move(node));
   return Expr{it->second};

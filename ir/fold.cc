@@ -1,9 +1,10 @@
 // Constant folding of integer, index and bool expressions. Floats are left to the executor and the emitter.
+#include "ir/fold.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 
-#include "ir/expr.h"
 #include "ir/int_eval.h"
 
 namespace tilert {
@@ -82,6 +83,21 @@ Expr FoldNode(ExprArena& arena, Expr self) {
 }
 
 }  // namespace
+
+std::vector<Expr> FoldAll(const ExprArena& from, ExprArena& to, const std::function<Expr(const ExprNode&)>& replace) {
+  std::vector<Expr> folded;
+  folded.reserve(from.size());
+  for (const ExprNode& original : from.nodes()) {
+    Expr result = replace(original);
+    if (!result) {
+      ExprNode node = original;
+      for (Expr& arg : node.args) arg = folded[arg.id];
+      result = FoldNode(to, to.Intern(std::move(node)));
+    }
+    folded.push_back(result);
+  }
+  return folded;
+}
 
 Expr Fold(ExprArena& arena, Expr root) {
   if (!root) return root;

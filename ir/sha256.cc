@@ -4,6 +4,11 @@
 #include <bit>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
 namespace tilert {
 namespace {
 
@@ -25,9 +30,58 @@ void StoreBigEndian(uint32_t value, uint8_t* p) {
   for (int i = 0; i < 4; ++i) p[i] = static_cast<uint8_t>(value >> (24 - 8 * i));
 }
 
+#if defined(__x86_64__)
+// The processor's own rounds: five times as fast.
+bool HasShaInstructions() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_SSSE3) == 0 || (c & bit_SSE4_1) == 0) return false;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_SHA) != 0;
+}
+
+// The instructions keep the state as the words (a, b, e, f) and (c, d, g, h), a and c highest.
+__attribute__((target("sha,sse4.1,ssse3"))) void BlocksByInstructions(std::array<uint32_t, 8>& state, const uint8_t* bytes,
+                                                                      size_t count) {
+  const __m128i byte_order = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  auto* const words = reinterpret_cast<__m128i*>(state.data());
+  const __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128(words), 0xb1),
+                hgfe = _mm_shuffle_epi32(_mm_loadu_si128(words + 1), 0x1b);
+  __m128i abef = _mm_alignr_epi8(badc, hgfe, 8), cdgh = _mm_blend_epi16(hgfe, badc, 0xf0);
+  for (; count > 0; --count, bytes += 64) {
+    const __m128i abef_before = abef, cdgh_before = cdgh;
+    __m128i w[4];  // the last 16 words of the schedule, as a ring
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) {
+      __m128i& now = w[i % 4];
+      if (i < 4) {
+        now = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes) + i), byte_order);
+      } else {
+        const __m128i before = w[(i + 3) % 4], seven_back = _mm_alignr_epi8(before, w[(i + 2) % 4], 4);
+        now = _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(now, w[(i + 1) % 4]), seven_back), before);
+      }
+      const __m128i sum = _mm_add_epi32(now, _mm_loadu_si128(reinterpret_cast<const __m128i*>(kRound) + i));
+      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
+    }
+    abef = _mm_add_epi32(abef, abef_before), cdgh = _mm_add_epi32(cdgh, cdgh_before);
+  }
+  const __m128i feba = _mm_shuffle_epi32(abef, 0x1b), dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+  _mm_storeu_si128(words, _mm_blend_epi16(feba, dchg, 0xf0));
+  _mm_storeu_si128(words + 1, _mm_alignr_epi8(dchg, feba, 8));
+}
+#endif
+
 }  // namespace
 
-Sha256::Sha256() : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
+Sha256::Sha256(Rounds rounds)
+    : rounds_(rounds), state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
+
+void Sha256::Blocks(const uint8_t* bytes, size_t count) {
+#if defined(__x86_64__)
+  static const bool has_instructions = HasShaInstructions();
+  if (has_instructions && rounds_ == Rounds::kFastest) return BlocksByInstructions(state_, bytes, count);
+#endif
+  for (; count > 0; --count, bytes += 64) Block(bytes);
+}
 
 void Sha256::Block(const uint8_t* block) {
   uint32_t w[64];
@@ -59,9 +113,10 @@ void Sha256::Update(const void* data, size_t size) {
     std::memcpy(pending_.data() + used, bytes, take);
     bytes += take, size -= take, used += take;
     if (used < 64) return;
-    Block(pending_.data());
+    Blocks(pending_.data(), 1);
   }
-  for (; size >= 64; bytes += 64, size -= 64) Block(bytes);
+  Blocks(bytes, size / 64);
+  bytes += size / 64 * 64, size %= 64;
   if (size != 0) std::memcpy(pending_.data(), bytes, size);
 }
 

@@ -14,7 +14,9 @@ using Sha256Digest = std::array<uint8_t, 32>;
 // Incremental hash. Not thread safe; copying forks the state.
 class Sha256 {
  public:
-  Sha256();
+  // kPortable: without the processor's instructions, where it has some.
+  enum class Rounds { kFastest, kPortable };
+  explicit Sha256(Rounds rounds = Rounds::kFastest);
 
   // Appends `size` bytes. `data` may be null when size is 0.
   void Update(const void* data, size_t size);
@@ -28,8 +30,10 @@ class Sha256 {
   Sha256Digest Finish();
 
  private:
+  void Blocks(const uint8_t* bytes, size_t count);  // of 64 bytes
   void Block(const uint8_t* block);
 
+  Rounds rounds_;
   std::array<uint32_t, 8> state_;
   std::array<uint8_t, 64> pending_;
   uint64_t length_ = 0;  // bytes hashed so far

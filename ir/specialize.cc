@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "ir/fold.h"
 #include "ir/status_util.h"
 #include "ir/verifier.h"
 
@@ -114,21 +115,20 @@ void Prune(const ExprArena& arena, Block& block, bool keep_count) {
 
 }  // namespace
 
-Program CompactExprs(const Program& program) {
-  Program result = program;
-  result.exprs = ExprArena();
-  std::vector<Expr> moved(program.exprs.size());
-  ForEachExpr(result, [&](Expr& e) {
+Program CompactExprs(Program program) {
+  const ExprArena from = std::exchange(program.exprs, ExprArena());
+  std::vector<Expr> moved(from.size());
+  ForEachExpr(program, [&](Expr& e) {
     if (!moved[e.id]) {
-      ForEachNode(program.exprs, e, [&](Expr id, ExprNode node) {
+      ForEachNode(from, e, [&](Expr id, ExprNode node) {
         if (moved[id.id]) return;
         for (Expr& arg : node.args) arg = moved[arg.id];
-        moved[id.id] = result.exprs.Intern(std::move(node));
+        moved[id.id] = program.exprs.Intern(std::move(node));
       });
     }
     e = moved[e.id];
   });
-  return result;
+  return program;
 }
 
 absl::StatusOr<Program> Specialize(const Program& program, const std::map<std::string, int64_t>& constants,
@@ -137,10 +137,11 @@ absl::StatusOr<Program> Specialize(const Program& program, const std::map<std::s
   Program result = program;
   result.exprs = ExprArena();
   for (size_t i = 0; i < values.constants.size(); ++i) result.constants[i].candidates = {*values.constants[i]};
-  const auto replace = [&](Expr, const ExprNode& node) { return Replacement(program, values, result.exprs, node); };
-  ForEachExpr(result, [&](Expr& e) { e = Fold(result.exprs, Rewrite(program.exprs, e, result.exprs, replace)); });
+  const std::vector<Expr> folded = FoldAll(
+      program.exprs, result.exprs, [&](const ExprNode& node) { return Replacement(program, values, result.exprs, node); });
+  ForEachExpr(result, [&](Expr& e) { e = folded[e.id]; });
   for (Launch& launch : result.launches) Prune(result.exprs, launch.body, false);
-  result = CompactExprs(result);
+  result = CompactExprs(std::move(result));
   if (IsDefault(program, values)) return result;
   const std::vector<VerifyError> errors = FindErrors(result);
   if (errors.empty()) return result;

@@ -21,6 +21,6 @@ absl::StatusOr<Program> Specialize(const Program& program, const std::map<std::s
                                    const std::map<std::string, int64_t>& dims = {});
 
 // `program` with a fresh arena that holds only what is used, in order of use.
-Program CompactExprs(const Program& program);
+Program CompactExprs(Program program);
 
 }  // namespace tilert

@@ -1,6 +1,9 @@
 #include "ir/verifier.h"
 
+#include <optional>
+
 #include "absl/strings/str_join.h"
+#include "ir/fold.h"
 #include "ir/status_util.h"
 #include "ir/structure.h"
 #include "ir/verify_context.h"
@@ -17,14 +20,18 @@ std::string VerifyError::ToString() const {
 
 namespace {
 
-// `program` with each constant at its first candidate, so that shapes have numbers; statements stay where they are.
-Program WithDefaults(const Program& program) {
-  Program result = program;
-  const auto value = [&](Expr, const ExprNode& node) {
+// `program` with each constant at its first candidate, so that shapes have numbers; statements stay where they are. None: that is
+// what it is already.
+std::optional<Program> WithDefaults(const Program& program) {
+  ExprArena exprs;
+  const std::vector<Expr> folded = FoldAll(program.exprs, exprs, [&](const ExprNode& node) {
     if (node.op != ExprOp::kConstant || program.constants[node.i].candidates.empty()) return Expr{};
-    return result.exprs.Int(program.constants[node.i].candidates[0]);
-  };
-  ForEachExpr(result, [&](Expr& e) { e = Fold(result.exprs, Rewrite(program.exprs, e, result.exprs, value)); });
+    return exprs.Int(program.constants[node.i].candidates[0]);
+  });
+  if (exprs.nodes() == program.exprs.nodes()) return std::nullopt;
+  Program result = program;
+  result.exprs = std::move(exprs);
+  ForEachExpr(result, [&](Expr& e) { e = folded[e.id]; });
   return result;
 }
 
@@ -49,9 +56,9 @@ std::vector<VerifyError> FindErrors(const Program& program) {
   }
   // The rest looks at operands and bounds, which must first be sound by themselves.
   if (!errors.empty()) return errors;
-  const Program bound = WithDefaults(program);
-  verify::Context c(bound, errors);
-  verify::CheckTables(c);
+  const std::optional<Program> bound = WithDefaults(program);
+  verify::Context c(bound ? *bound : program, errors);
+  if (bound) verify::CheckTables(c);
   verify::CheckRegions(c);
   verify::CheckControl(c);
   verify::CheckLimits(c);

@@ -7,7 +7,9 @@
 namespace tilert {
 namespace {
 
-constexpr int64_t kStagedAccesses = 8;  // loads of a thread in flight before their stores, memory to memory
+// Loads of a thread in flight before their stores, memory to memory; of guarded single elements, which are the most code and get
+// no faster by more.
+constexpr int64_t kStagedAccesses = 8, kStagedElements = 4;
 
 // One side of a copy within the loops of a nest.
 class Side {
@@ -323,12 +325,15 @@ class Copier {
   // ---- single elements
 
   bool SameBits() const { return src_.buffer().dtype == dst_.buffer().dtype && !src_.is_scalar() && !dst_.is_scalar(); }
+  // Loads of elements that `guard` stands before need no branch.
+  bool IsPredicated(const CText& guard) const { return !guard.text.empty() && src_.is_const() && !s_.fill; }
   // The source element in its memory type; `fill` where it is outside.
   std::string RawElement(absl::Span<const Coordinate> at) const {
     const std::string type = src_.type();
     if (!src_.in_memory()) return src_.Read("pick", at);
     const CText guard = Guard(src_, at);
     if (guard.text.empty()) return src_.Element(at);
+    if (IsPredicated(guard)) return Cat("load_or_zero(", guard.text, ", ", src_.Pointer(at), ")");
     return Cat(guard.In(CText::kOr), " ? ", src_.Element(at), " : ",
                s_.fill ? Cat("make<", type, ">(", Fill(), ")") : Cat(type, "{}"));
   }
@@ -344,7 +349,12 @@ class Copier {
     if (src_.is_scalar()) return src_.name();
     if (!src_.in_memory()) return src_.Read("get", at);
     const CText guard = Guard(src_, at);
-    const std::string element = PerWord(src_.buffer().dtype) == 1 ? src_.Element(at) : Cat("value(", src_.Element(at), ")");
+    const bool is_plain = PerWord(src_.buffer().dtype) == 1;
+    if (IsPredicated(guard)) {
+      const std::string loaded = Cat("load_or_zero(", guard.text, ", ", src_.Pointer(at), ")");
+      return is_plain ? loaded : Cat("value(", loaded, ")");
+    }
+    const std::string element = is_plain ? src_.Element(at) : Cat("value(", src_.Element(at), ")");
     return guard.text.empty() ? element : Cat(guard.In(CText::kOr), " ? ", element, " : ", Fill());
   }
   void StoreValue(absl::Span<const Coordinate> at, const std::string& source_value) {
@@ -377,10 +387,12 @@ class Copier {
   void Staged() {
     const DType type = src_.buffer().dtype;
     const int64_t words = nest_.vector > 1 ? WordsOf(type, nest_.vector) : 1;
+    const bool is_predicated = nest_.vector == 1 && IsPredicated(Guard(src_, src_.At(nest_, "")));
+    const int64_t most = is_predicated ? kStagedElements : kStagedAccesses;
     size_t split = nest_.loops.size();
     int64_t count = 1;
-    while (split > 0 && count < kStagedAccesses) {
-      int64_t part = std::min(nest_.loops[split - 1].size, kStagedAccesses / count);
+    while (split > 0 && count < most) {
+      int64_t part = std::min(nest_.loops[split - 1].size, most / count);
       while (nest_.loops[split - 1].size % part != 0) --part;
       if (part == 1) break;
       if (part < nest_.loops[split - 1].size) SplitLoop(c_, nest_, split++ - 1, part);

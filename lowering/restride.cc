@@ -57,7 +57,8 @@ class SharedReads {
       if (const auto* let = std::get_if<Let>(&stmt.op)) Set(let->var, let->value);
       if (const auto* loop = std::get_if<For>(&stmt.op)) Set(loop->var, loop->begin);
       if (const auto* copy = std::get_if<Copy>(&stmt.op)) Read(copy->src.buffer, copy->src.start);
-      if (const auto* gemm = std::get_if<Gemm>(&stmt.op)) Read(gemm->a.buffer, gemm->a.start), Read(gemm->b.buffer, gemm->b.start);
+      if (const auto* gemm = std::get_if<Gemm>(&stmt.op))
+        Read(gemm->a.buffer, gemm->a.start), Read(gemm->b.buffer, gemm->b.start);
       if (const auto* reduce = std::get_if<Reduce>(&stmt.op)) Read(reduce->src.buffer, reduce->src.start);
       ForEachExpr(stmt, [&](Expr root) {
         ForEachNode(program_.exprs, root, [&](Expr, const ExprNode& node) {
@@ -84,7 +85,8 @@ std::vector<BufferId> SharedInputs(const Program& program) {
     if (param.kind != Param::Kind::kTensor || param.access != Access::kIn || !shared.contains(param.index)) continue;
     const Buffer& buffer = program.buffers[param.index];
     const int64_t bytes = DTypeBytes(buffer.dtype);
-    if (buffer.shape.size() >= 2 && buffer.strides.empty() && bytes > 0 && kFastPitchBytes % bytes == 0) inputs.push_back(param.index);
+    if (buffer.shape.size() >= 2 && buffer.strides.empty() && bytes > 0 && kFastPitchBytes % bytes == 0)
+      inputs.push_back(param.index);
   }
   return inputs;
 }
@@ -134,7 +136,7 @@ ArgClass PaddedArgClass(const Program& program, absl::Span<const BufferId> input
   return args;
 }
 
-absl::StatusOr<Program> RestrideProgram(DType dtype, size_t rank) {
+absl::StatusOr<VerifiedProgram> RestrideProgram(DType dtype, size_t rank) {
   constexpr int kThreads = 256, kRows = 8, kColumns = 512;
   ProgramBuilder b(Cat("restride_", DTypeName(dtype), "_", rank, "d"));
   std::vector<Val> shape, strides(rank, Val(1));
@@ -156,8 +158,7 @@ absl::StatusOr<Program> RestrideProgram(DType dtype, size_t rank) {
   b.Copy(tile, y.At(start, extent));
   b.Close();
   TILERT_ASSIGN_OR_RETURN(Program program, b.Build());
-  TILERT_ASSIGN_OR_RETURN(const VerifiedProgram verified, Verify(std::move(program)));
-  return *verified;
+  return Verify(std::move(program));
 }
 
 }  // namespace tilert

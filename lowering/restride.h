@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ir/program.h"
+#include "ir/verifier.h"
 #include "lowering/lowered.h"
 
 namespace tilert {
@@ -34,7 +35,7 @@ ArgClass PaddedArgClass(const Program& program, absl::Span<const BufferId> input
 Expr PaddedPitch(ExprArena& exprs, Expr columns, DType dtype);
 
 // The program "restride_float16_2d" or the like: Y[...] = X[...], both of `rank` ≥ 2 dimensions, X contiguous, Y with the strides
-// of WithPaddedRows. Verified.
-absl::StatusOr<Program> RestrideProgram(DType dtype, size_t rank);
+// of WithPaddedRows.
+absl::StatusOr<VerifiedProgram> RestrideProgram(DType dtype, size_t rank);
 
 }  // namespace tilert

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/stmt.h"
 
 namespace tilert {
@@ -94,6 +95,8 @@ class CostModelBuilder {
   // `e` over dims alone, variables being replaced by what is known of them; none if that does not do.
   Expr OverDims(Expr e) {
     ExprArena& arena = program_.exprs;
+    if (arena[e].op == ExprOp::kIntImm || arena[e].op == ExprOp::kDim) return e;
+    if (const auto it = over_dims_.find(e.id); it != over_dims_.end()) return it->second;
     const Expr result = Fold(arena, Rewrite(arena, e, arena, [&](Expr, const ExprNode& node) -> Expr {
                                if (node.op == ExprOp::kVar) {
                                  const auto it = known_.find(static_cast<VarId>(node.i));
@@ -107,7 +110,11 @@ class CostModelBuilder {
     ForEachNode(arena, result, [&](Expr, const ExprNode& node) {
       is_known &= node.op != ExprOp::kVar && node.op != ExprOp::kScalar && node.op != ExprOp::kLoad && !IsFloat(node.dtype);
     });
-    return is_known ? result : Expr{};
+    return over_dims_[e.id] = is_known ? result : Expr{};
+  }
+  void SetKnown(VarId var, Expr value) {
+    known_[var] = value;
+    over_dims_.clear();
   }
   std::optional<DimExpr> Compile(Expr e) {
     const Expr known = OverDims(e);
@@ -119,7 +126,7 @@ class CostModelBuilder {
   // A variable of a range counts as its middle.
   void SetMiddle(VarId var, Expr begin, Expr end) {
     const Expr from = OverDims(begin), to = OverDims(end);
-    if (from && to) known_[var] = Make(ExprOp::kFloorDiv, Make(ExprOp::kAdd, from, to), Int(2));
+    if (from && to) SetKnown(var, Make(ExprOp::kFloorDiv, Make(ExprOp::kAdd, from, to), Int(2)));
   }
 
   Extents ExtentsOf(const std::vector<Expr>& exprs) {
@@ -211,7 +218,8 @@ class CostModelBuilder {
   const bool any_arguments_;
   CostModel::LaunchCost cost_;
   std::map<VarId, Expr> known_;
-  std::map<VarId, uint32_t> varies_;  // dims of the grid that a variable depends on, one bit each
+  absl::flat_hash_map<uint32_t, Expr> over_dims_;  // what OverDims has found with these
+  std::map<VarId, uint32_t> varies_;               // dims of the grid that a variable depends on, one bit each
   struct ById {
     bool operator()(const Times& a, const Times& b) const {
       return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](Expr x, Expr y) { return x.id < y.id; });
@@ -285,7 +293,7 @@ void CostModelBuilder::Visit(const Stmt& stmt, const Times& times) {
                  },
                  [&](const For& loop) { AddLoop(loop, times); },
                  [&](const Let& let) {
-                   if (const Expr value = OverDims(let.value)) known_[let.var] = value;
+                   if (const Expr value = OverDims(let.value)) SetKnown(let.var, value);
                    varies_[let.var] = GridDimsOf(let.value);
                  },
                  [&](const ThreadRegion& region) {

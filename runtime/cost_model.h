@@ -46,6 +46,7 @@ namespace tilert {
 // Immutable. Evaluating allocates nothing and takes a few hundred nanoseconds: callers remember what they learnt.
 class CostModel {
  public:
+  CostModel() = default;  // of nothing: costs a launch or nothing
   // `program`: verified and specialised. `any_arguments`: compiled for tensors that are aligned to their elements only.
   CostModel(const Program& program, const Target& target, bool any_arguments = false);
 

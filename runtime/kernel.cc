@@ -23,22 +23,24 @@ absl::StatusOr<std::vector<int64_t>> FixedDims(const Program& program, const std
 absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Create(std::shared_ptr<Runtime> runtime,
                                                        std::shared_ptr<const OpenedBundle> bundle, const KernelSpec& spec) {
   TILERT_ASSIGN_OR_RETURN(const Program* const program, bundle->Entry(spec.entry));
-  return Create(std::move(runtime), bundle, *program, spec);
+  TILERT_ASSIGN_OR_RETURN(const VerifiedProgram verified, Verify(*program));
+  return Create(std::move(runtime), std::move(bundle), verified, spec);
 }
 
 absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Create(std::shared_ptr<Runtime> runtime, Program program,
                                                        const KernelSpec& spec) {
-  return Create(std::move(runtime), nullptr, std::move(program), spec);
+  TILERT_ASSIGN_OR_RETURN(const VerifiedProgram verified, Verify(std::move(program)));
+  return Create(std::move(runtime), nullptr, verified, spec);
 }
 
 absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Create(std::shared_ptr<Runtime> runtime,
-                                                       std::shared_ptr<const OpenedBundle> bundle, Program program,
+                                                       std::shared_ptr<const OpenedBundle> bundle, const VerifiedProgram& program,
                                                        const KernelSpec& spec) {
-  TILERT_ASSIGN_OR_RETURN(const VerifiedProgram verified, Verify(std::move(program)));
-  const ScheduleRequest request{&runtime->target(), runtime->device().name, spec.constants, spec.dims};
-  TILERT_ASSIGN_OR_RETURN(Schedules schedules, FindSchedules(bundle == nullptr ? nullptr : &bundle->bundle(), verified, request));
+  const bool general_only = spec.general_only || spec.only_class.has_value();
+  const ScheduleRequest request{&runtime->target(), runtime->device().name, spec.constants, spec.dims, general_only};
+  TILERT_ASSIGN_OR_RETURN(Schedules schedules, FindSchedules(bundle == nullptr ? nullptr : &bundle->bundle(), program, request));
   std::shared_ptr<Kernel> kernel(new Kernel(std::move(runtime), std::move(bundle), std::move(schedules)));
-  TILERT_RETURN_IF_ERROR(kernel->Init(*verified, spec));
+  TILERT_RETURN_IF_ERROR(kernel->Init(*program, spec));
   return kernel;
 }
 

@@ -35,8 +35,8 @@ class Kernel {
                                                         const KernelSpec& spec);
   // The same for a program that was made of one of `bundle`, whose variants and prebuilt code it may use; `bundle` may be null.
   static absl::StatusOr<std::shared_ptr<Kernel>> Create(std::shared_ptr<Runtime> runtime,
-                                                        std::shared_ptr<const OpenedBundle> bundle, Program program,
-                                                        const KernelSpec& spec);
+                                                        std::shared_ptr<const OpenedBundle> bundle,
+                                                        const VerifiedProgram& program, const KernelSpec& spec);
 
   QueryResult Query();
   // Idempotent. Not to be called while a stream of the context captures.

@@ -38,10 +38,12 @@ absl::StatusOr<std::unique_ptr<Restriding>> Restriding::Make(const Home& home, c
   const std::vector<BufferId> inputs = SharedInputs(schedule->program);
   if (inputs.empty() || inputs.size() > kMostInputs) return nullptr;
   const Program specialised = WithPaddedRows(schedule->program, inputs);
-  std::unique_ptr<Restriding> result(new Restriding(schedules, *schedule, plan, CostModel(specialised, home.runtime->target())));
-  const Program padded = WithPaddedRows(original, inputs);
-  KernelSpec main = {padded.name, schedule->constants, spec.dims};
-  main.only_class = PaddedArgClass(padded, inputs);
+  const Target& target = home.runtime->target();
+  std::unique_ptr<Restriding> result(
+      new Restriding(*schedule, plan, CostModel(specialised, target), CostModel(schedules.general.program, target, true)));
+  TILERT_ASSIGN_OR_RETURN(const VerifiedProgram padded, Verify(WithPaddedRows(original, inputs)));
+  KernelSpec main = {padded->name, schedule->constants, spec.dims};
+  main.only_class = PaddedArgClass(*padded, inputs);
   TILERT_ASSIGN_OR_RETURN(result->kernels_.emplace_back(), Kernel::Create(home.runtime, home.bundle, padded, main));
   for (const BufferId input : inputs) TILERT_RETURN_IF_ERROR(result->AddInput(home, specialised, input));
   return result;
@@ -54,16 +56,16 @@ absl::Status Restriding::AddInput(const Home& home, const Program& padded, Buffe
     TILERT_ASSIGN_OR_RETURN(input.shape.emplace_back(), DimExpr::Compile(padded, buffer.shape[d]));
     TILERT_ASSIGN_OR_RETURN(input.strides.emplace_back(), DimExpr::Compile(padded, buffer.strides[d]));
   }
-  TILERT_ASSIGN_OR_RETURN(Program program, RestrideProgram(buffer.dtype, buffer.shape.size()));
+  TILERT_ASSIGN_OR_RETURN(const VerifiedProgram program, RestrideProgram(buffer.dtype, buffer.shape.size()));
   const auto same =
-      std::find_if(kernels_.begin() + 1, kernels_.end(), [&](const auto& k) { return k->program().name == program.name; });
+      std::find_if(kernels_.begin() + 1, kernels_.end(), [&](const auto& k) { return k->program().name == program->name; });
   input.copier = static_cast<size_t>(same - kernels_.begin());
   inputs_.push_back(std::move(input));
   if (same != kernels_.end()) return absl::OkStatus();
   KernelSpec spec;
-  spec.entry = program.name;
-  spec.only_class = PaddedArgClass(program, std::vector<BufferId>{program.params[1].index});
-  TILERT_ASSIGN_OR_RETURN(kernels_.emplace_back(), Kernel::Create(home.runtime, home.bundle, std::move(program), spec));
+  spec.entry = program->name;
+  spec.only_class = PaddedArgClass(*program, std::vector<BufferId>{program->params[1].index});
+  TILERT_ASSIGN_OR_RETURN(kernels_.emplace_back(), Kernel::Create(home.runtime, home.bundle, program, spec));
   return absl::OkStatus();
 }
 
@@ -92,7 +94,7 @@ bool Restriding::IsWorthIt(const LaunchValues& values, const Copies& copies) con
   if (const int known = known_.Find(key); known >= 0) return known != 0;
   double cycles = cost_.Cycles(values.dims) + 2 * static_cast<double>(copies.bytes) / kCopiedBytesPerCycle;
   for (size_t i = 0; i < inputs_.size(); ++i) cycles += (copies.which >> i & 1) != 0 ? kLaunchCycles : 0;
-  const bool is_worth_it = cycles < schedules_.general.cost.Cycles(values.dims);
+  const bool is_worth_it = cycles < otherwise_.Cycles(values.dims);
   known_.Put(key, is_worth_it ? 1 : 0);
   return is_worth_it;
 }

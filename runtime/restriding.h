@@ -61,15 +61,14 @@ class Restriding {
     size_t copier;                        // of kernels_
   };
 
-  Restriding(const Schedules& schedules, const Schedule& schedule, const ArgPlan& plan, CostModel cost)
-      : schedules_(schedules), schedule_(&schedule), plan_(plan), cost_(std::move(cost)) {}
+  Restriding(const Schedule& schedule, const ArgPlan& plan, CostModel cost, CostModel otherwise)
+      : schedule_(&schedule), plan_(plan), cost_(std::move(cost)), otherwise_(std::move(otherwise)) {}
   absl::Status AddInput(const Home& home, const Program& padded, uint32_t buffer);
   bool IsWorthIt(const LaunchValues& values, const Copies& copies) const;
 
-  const Schedules& schedules_;
   const Schedule* schedule_;  // that the program is compiled with
   const ArgPlan& plan_;
-  const CostModel cost_;  // of the program that reads copies
+  const CostModel cost_, otherwise_;  // of the program that reads copies, and of the one for any arguments
   std::vector<Input> inputs_;
   std::vector<std::shared_ptr<Kernel>> kernels_;  // the program with its inputs padded, then what copies
   std::atomic<State> state_{State::kUnprepared};

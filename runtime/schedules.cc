@@ -74,8 +74,7 @@ absl::StatusOr<Schedule> Make(const VerifiedProgram& program, const ScheduleRequ
   for (const Constant& constant : specialised.constants) {
     if (!constant.candidates.empty()) chosen[constant.name] = constant.candidates[0];
   }
-  CostModel cost(specialised, *request.target);
-  Schedule schedule{"", std::move(chosen), std::move(specialised), {}, false, std::move(cost)};
+  Schedule schedule{"", std::move(chosen), std::move(specialised), {}, false, {}};
   if (variant != nullptr) schedule.name = variant->name, schedule.guards = variant->guards;
   return schedule;
 }
@@ -126,6 +125,7 @@ absl::StatusOr<Schedules> FindSchedules(const Bundle* bundle, const VerifiedProg
   if (tuned != nullptr) fitting = {tuned};
   TILERT_ASSIGN_OR_RETURN(Schedule general, Make(program, request, tuned));
   Schedules result{{}, std::move(general)};
+  if (request.general_only) return result;
   for (const Variant* const variant : fitting) {
     TILERT_ASSIGN_OR_RETURN(Schedule schedule, Make(program, request, variant));
     result.fast.push_back(std::move(schedule));
@@ -137,8 +137,8 @@ absl::StatusOr<Schedules> FindSchedules(const Bundle* bundle, const VerifiedProg
     result.fast.push_back(result.general);
     result.fast.back().is_fallback = true;
   }
+  for (Schedule& schedule : result.fast) schedule.cost = CostModel(schedule.program, *request.target);
   KeepChosen(*program, request.dims, result.fast);
-  result.general.cost = CostModel(result.general.program, *request.target, true);
   return result;
 }
 

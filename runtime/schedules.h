@@ -19,7 +19,7 @@ struct Schedule {
   Program program;                           // specialised
   std::vector<DimGuard> guards;              // dims that it is meant for
   bool is_fallback = false;                  // only where no other's guards hold
-  CostModel cost;
+  CostModel cost;                            // of the fast ones
 
   bool Serves(absl::Span<const int64_t> dims) const;
 };
@@ -29,10 +29,11 @@ struct ScheduleRequest {
   std::string sku;                           // the GPU's name, for tuning records
   std::map<std::string, int64_t> constants;  // those that are fixed
   std::map<std::string, int64_t> dims;       // those that are fixed
+  bool general_only = false;
 };
 
 struct Schedules {
-  std::vector<Schedule> fast;  // never empty; a fallback is the last
+  std::vector<Schedule> fast;  // never empty, unless only the general one was asked for; a fallback is the last
   Schedule general;            // for arguments of any kind: one serves them all
 };
 

@@ -42,6 +42,11 @@ template <class T, int kCount> DEV void fill(Reg<T>* r, Value<T> x) {
 UNROLL
   for (int i = 0; i < kCount; ++i) set<T>(r, i, x);
 }
+// An element of memory that nobody writes, or zero: branches would let one load wait for another.
+template <class T> DEV T load_or_zero(bool inside, const T* p) {
+  const typename BitsOf<sizeof(T)>::Type bits = ldg_if(inside, (const typename BitsOf<sizeof(T)>::Type*)p);
+  return *(const T*)&bits;
+}
 // All or nothing: `other` where not `inside`.
 template <class T, int kCount, bool kConst = false> DEV void load_if(bool inside, Reg<T>* r, const T* p, Value<T> other) {
   if (inside) load<T, kCount, kConst>(r, p); else fill<T, kCount>(r, other);

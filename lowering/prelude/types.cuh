@@ -8,6 +8,8 @@ struct b8 { u8 bits; };  // bool in memory
 template <int kBytes> struct BitsOf;
 template <> struct BitsOf<1> { using Type = u8; };
 template <> struct BitsOf<2> { using Type = u16; };
+template <> struct BitsOf<4> { using Type = u32; };
+template <> struct BitsOf<8> { using Type = u64; };
 
 // Elements narrower than 32 bits are packed into 32-bit registers, the first in the lowest bits; wider ones sit in registers
 // as they are. Packed<T>::code(value) gives the bits of an element, Packed<T>::value(bits) reads the lowest.

@@ -18,7 +18,7 @@ add_kernel(const float* __restrict__ A, const float* __restrict__ B, float* C, i
     #pragma unroll
     for (int r = 0; r < 8; ++r) {
       const int col = col0 + r * 128;
-      B_tile[r] = (i64)bx * 1024 + col < N ? B[(i64)bx * 1024 + col] : float{};
+      B_tile[r] = load_or_zero((i64)bx * 1024 + col < N, B + (i64)bx * 1024 + col);
     }
   }
   float A_tile[8] = {};
@@ -28,7 +28,7 @@ add_kernel(const float* __restrict__ A, const float* __restrict__ B, float* C, i
     #pragma unroll
     for (int r = 0; r < 8; ++r) {
       const int col = col0 + r * 128;
-      A_tile[r] = (i64)bx * 1024 + col < N ? A[(i64)bx * 1024 + col] : float{};
+      A_tile[r] = load_or_zero((i64)bx * 1024 + col < N, A + (i64)bx * 1024 + col);
     }
   }
   float C_tile[8] = {};

@@ -33,6 +33,16 @@ TEST(Sha256, SplitsDoNotMatter) {
   }
 }
 
+TEST(Sha256, PortableRoundsAgree) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text.push_back(static_cast<char>(i * 91 + 7));
+  for (size_t length = 0; length <= text.size(); length += 17) {
+    Sha256 portable(Sha256::Rounds::kPortable);
+    portable.Update(text.data(), length);
+    EXPECT_EQ(portable.Finish(), Sha256Of(text.data(), length)) << length;
+  }
+}
+
 TEST(Sha256, FieldsAreDelimited) {
   Sha256 a, b;
   a.UpdateField("ab"), a.UpdateField("c");

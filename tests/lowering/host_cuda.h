@@ -106,6 +106,7 @@ template <typename T> T __ldg(const T* p) {
   if (reinterpret_cast<uintptr_t>(p) % sizeof(T) != 0) { std::fprintf(stderr, "misaligned load\n"); std::abort(); }
   return *p;
 }
+template <typename T> T ldg_if(bool inside, const T* p) { return inside ? __ldg(p) : T{}; }
 inline void __threadfence() {}
 inline void __threadfence_system() {}
 inline void __trap() { std::fprintf(stderr, "trap\n"); std::abort(); }

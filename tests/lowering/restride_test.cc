@@ -100,15 +100,15 @@ TEST(Restride, CopiesRows) {
     ASSERT_TRUE(program.ok()) << program.status();
     Array x = Array(type, shape).Random(7);
     Padded expected(x, PitchOf(shape.back(), type));
-    const absl::Status executed = Execute(*program, {x.arg(), expected.arg()}, {}, Checked());
+    const absl::Status executed = Execute(**program, {x.arg(), expected.arg()}, {}, Checked());
     ASSERT_TRUE(executed.ok()) << executed;
     for (int64_t i = 0; i < x.size(); ++i) ASSERT_EQ(expected.at(i / shape.back(), i % shape.back()), x[i]) << i;
     for (const char* arch : {"sm_80", "sm_90a"}) {
-      const auto kernels = PlanAll(*program, PaddedArgClass(*program, std::vector<BufferId>{1}), arch);
+      const auto kernels = PlanAll(**program, PaddedArgClass(**program, std::vector<BufferId>{1}), arch);
       ASSERT_TRUE(kernels.ok()) << kernels.status();
       Padded copy(x, PitchOf(shape.back(), type));
       const std::vector<TensorArg> tensors = {x.arg(), copy.arg()};
-      const absl::Status simulated = SimulateAll(*program, *kernels, tensors, {}, {});
+      const absl::Status simulated = SimulateAll(**program, *kernels, tensors, {}, {});
       ASSERT_TRUE(simulated.ok()) << arch << ": " << simulated;
       for (int64_t i = 0; i < x.size(); ++i) ASSERT_EQ(copy.at(i / shape.back(), i % shape.back()), x[i]) << arch << " " << i;
     }
@@ -135,7 +135,7 @@ void CompareProducts(const std::string& settings, const std::string& arch, int64
     copies.emplace_back(*array, PitchOf(array->shape().back(), type));
     const auto copy = RestrideProgram(type, 2);
     ASSERT_TRUE(copy.ok());
-    const absl::Status copied = Execute(*copy, {array->arg(), copies.back().arg()}, {}, Checked());
+    const absl::Status copied = Execute(**copy, {array->arg(), copies.back().arg()}, {}, Checked());
     ASSERT_TRUE(copied.ok()) << copied;
   }
   Array executed(type, {m, n}), simulated(type, {m, n});

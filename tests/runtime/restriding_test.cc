@@ -70,7 +70,7 @@ class RestridingTest : public RuntimeFixture {
     AddCode(bundle, program, GeneralArgClass(program), "general");
     const std::vector<BufferId> inputs = SharedInputs(program);
     EXPECT_EQ(inputs.size(), 2u);
-    const Program padded = WithPaddedRows(program, inputs), copier = RestrideProgram(DType::kFloat16, 2).value();
+    const Program padded = WithPaddedRows(program, inputs), copier = *RestrideProgram(DType::kFloat16, 2).value();
     AddCode(bundle, padded, PaddedArgClass(padded, inputs), "restrided");
     if (with_copier) AddCode(bundle, copier, PaddedArgClass(copier, std::vector<BufferId>{copier.params[1].index}), "copy");
     const auto bytes = WriteBundle(bundle);
