@@ -13,6 +13,13 @@ Context::Context(Diagnostics* diagnostics, ProgramBuilder* builder, const Settin
 
 Context::~Context() = default;
 
+Value Context::Text(std::string text) { return static_cast<const StringObject*>(New(StringObject{std::move(text)})); }
+Value Context::Sequence(SequenceKind kind, std::vector<Value> items) {
+  Spend(items.size());
+  return New(SequenceObject{kind, std::move(items)});
+}
+const std::string* Context::Intern(std::string text) { return New(std::move(text)); }
+
 void Context::AddView(View view) { views_.push_back(std::move(view)); }
 void Context::AddReducer(Reducer reducer) { reducers_.push_back(reducer); }
 

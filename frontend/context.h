@@ -41,14 +41,11 @@ class Context {
     heap_.push_back(owned);
     return owned.get();
   }
-  Value Text(std::string text) { return static_cast<const StringObject*>(New(StringObject{std::move(text)})); }
+  Value Text(std::string text);
   Value Tuple(std::vector<Value> items) { return Sequence(SequenceKind::kTuple, std::move(items)); }
   Value List(std::vector<Value> items) { return Sequence(SequenceKind::kList, std::move(items)); }
-  Value Sequence(SequenceKind kind, std::vector<Value> items) {
-    Spend(items.size());
-    return New(SequenceObject{kind, std::move(items)});
-  }
-  const std::string* Intern(std::string text) { return New(std::move(text)); }
+  Value Sequence(SequenceKind kind, std::vector<Value> items);
+  const std::string* Intern(std::string text);
   // The value of a symbolic expression, or poison if it has none.
   Value Wrap(Val value) { return value ? Value(value) : Value(Poison{}); }
 

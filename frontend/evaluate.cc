@@ -18,6 +18,8 @@ Evaluator::Evaluator(const ast::Module& module, Diagnostics* diagnostics, Progra
   IndexModule(module.body, nullptr);
 }
 
+Evaluator::~Evaluator() = default;
+
 // Counts what has been evaluated; false when it is time to give up.
 bool Evaluator::Step(SourceRange range) {
   if (stopped_ || diagnostics_->full()) return false;

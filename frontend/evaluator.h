@@ -17,7 +17,7 @@ namespace tilert::frontend {
 class Evaluator : public Context {
  public:
   Evaluator(const ast::Module& module, Diagnostics* diagnostics, ProgramBuilder* builder, const Settings* settings);
-  virtual ~Evaluator() = default;
+  virtual ~Evaluator();
 
   // --- for the functions of the language
   Value CallValue(const Value& callee, std::vector<Value> args, SourceRange range);

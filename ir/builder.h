@@ -29,6 +29,7 @@ class ProgramBuilder {
  public:
   explicit ProgramBuilder(std::string name);
   ProgramBuilder(const ProgramBuilder&) = delete;
+  ~ProgramBuilder();
 
   // Tables.
   Val Dim(std::string name);
@@ -103,7 +104,7 @@ class ProgramBuilder {
   void Atomic(AtomicOp op, const Buf& buffer, const std::vector<Val>& indices, Val value);
   void AtomicTile(AtomicOp op, const Tile& src, const Tile& dst);
   // Any statement without shorthand (Break, Annotate, Print, …); its expressions come from E, Es and R.
-  void Add(StmtOp op) { AddAt(std::move(op), loc_); }
+  void Add(StmtOp op);
 
   const Program& program() const { return program_; }
   ExprArena& exprs() { return program_.exprs; }
@@ -113,12 +114,7 @@ class ProgramBuilder {
 
  private:
   enum class Kind : uint8_t { kLaunch, kStmt, kThen, kElse, kRoles, kRole };
-  struct Open {
-    Kind kind;
-    Block body;   // what has been added so far
-    StmtOp head;  // the statement being built; unused by kLaunch and kRole
-    SourceLoc loc;
-  };
+  struct Open;
   void Push(Kind kind, StmtOp head);
   void AddAt(StmtOp op, SourceLoc loc);
   BufferId NewBuffer(Buffer buffer);

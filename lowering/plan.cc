@@ -7,6 +7,11 @@
 
 namespace tilert {
 
+PlanBuilder::PlanBuilder(TileState& state) : s_(state) {}
+PlanBuilder::~PlanBuilder() = default;
+
+void PlanBuilder::Emit(kir::StmtOp op) { block_->push_back({std::move(op), loc_}); }
+
 absl::StatusOr<kir::Kernel> PlanBuilder::Run() {
   MapParameters();
   s_.E().AsInt(s_.L().threads, &threads_);

@@ -23,7 +23,8 @@ namespace tilert {
 
 class PlanBuilder {
  public:
-  explicit PlanBuilder(TileState& state) : s_(state) {}
+  explicit PlanBuilder(TileState& state);
+  ~PlanBuilder();
   absl::StatusOr<kir::Kernel> Run();
 
  private:
@@ -41,7 +42,7 @@ class PlanBuilder {
   Expr Tr(Expr e);
   std::vector<Expr> Tr(const std::vector<Expr>& es);
   absl::StatusOr<Expr> BlockExpr(Expr e);
-  void Emit(kir::StmtOp op) { block_->push_back({std::move(op), loc_}); }
+  void Emit(kir::StmtOp op);
   absl::Status EmitBlock(const Block& block, kir::Block& out, bool keep_open = false);
   void Prepare(const Stmt& stmt);
   absl::Status EmitStmt(const Stmt& stmt);

@@ -78,6 +78,8 @@ void ArgPlan::AddBindings(uint32_t tensor) {
   add(rules_[tensor].strides, true);
 }
 
+bool ArgPlan::AsksTheSame(const ArgPlan& other) const { return rules_ == other.rules_ && assumptions_ == other.assumptions_; }
+
 int ArgPlan::TensorIndex(BufferId buffer) const {
   const auto it = std::find_if(rules_.begin(), rules_.end(), [buffer](const TensorRule& rule) { return rule.buffer == buffer; });
   return it == rules_.end() ? -1 : static_cast<int>(it - rules_.begin());

@@ -47,7 +47,7 @@ class ArgPlan {
   // False when extents that are fixed already rule `arg_class` out, e.g. by rows of an odd number of bytes.
   bool MayEverSatisfy(const ArgClass& arg_class) const;
   // True if both ask for the same arguments and workspaces. REQUIRES: plans of specialisations of one program.
-  bool AsksTheSame(const ArgPlan& other) const { return rules_ == other.rules_ && assumptions_ == other.assumptions_; }
+  bool AsksTheSame(const ArgPlan& other) const;
   // True when the arguments are what the guard's class relies on.
   static bool Satisfies(const ClassGuard& guard, const LaunchValues& values);
 

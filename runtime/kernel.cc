@@ -20,6 +20,9 @@ absl::StatusOr<std::vector<int64_t>> FixedDims(const Program& program, const std
 
 }  // namespace
 
+Kernel::Kernel(std::shared_ptr<Runtime> runtime, std::shared_ptr<const OpenedBundle> bundle, Schedules schedules)
+    : runtime_(std::move(runtime)), bundle_(std::move(bundle)), schedules_(std::move(schedules)) {}
+
 absl::StatusOr<std::shared_ptr<Kernel>> Kernel::Create(std::shared_ptr<Runtime> runtime,
                                                        std::shared_ptr<const OpenedBundle> bundle, const KernelSpec& spec) {
   TILERT_ASSIGN_OR_RETURN(const Program* const program, bundle->Entry(spec.entry));

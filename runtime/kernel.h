@@ -69,8 +69,7 @@ class Kernel {
 
  private:
   using Variant = KernelVariant;
-  Kernel(std::shared_ptr<Runtime> runtime, std::shared_ptr<const OpenedBundle> bundle, Schedules schedules)
-      : runtime_(std::move(runtime)), bundle_(std::move(bundle)), schedules_(std::move(schedules)) {}
+  Kernel(std::shared_ptr<Runtime> runtime, std::shared_ptr<const OpenedBundle> bundle, Schedules schedules);
   absl::Status Init(const Program& original, const KernelSpec& spec);
   absl::Status AddVariant(const Schedule& schedule, ArgClass arg_class, CacheKeyParts& parts);
 
