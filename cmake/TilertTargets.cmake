@@ -26,10 +26,14 @@ endfunction()
 # than it must.
 option(TILERT_PCH "Precompile the headers that most sources include" OFF)
 
-# tilert_layer(NAME target FOLDER folder DEPS targets... PCH headers...): the static, position-independent library of one folder.
-# Its sources are all *.cc below the folder except main.cc. PCH: what most of them include beside cmake/pch.h.
+# The same, for the time that templates take. Off in the daily build, where a changed source compiles alone.
+option(TILERT_UNITY "Compile the sources of a topic as one" OFF)
+
+# tilert_layer(NAME target FOLDER folder DEPS targets... PCH headers... TOPICS words...): the static, position-independent library of
+# one folder. Its sources are all *.cc below the folder except main.cc. PCH: what most of them include beside cmake/pch.h.
+# TOPICS: the sources word.cc and word_*.cc of each may be compiled as one.
 function(tilert_layer)
-  cmake_parse_arguments(arg "" "NAME;FOLDER" "DEPS;PCH" ${ARGN})
+  cmake_parse_arguments(arg "" "NAME;FOLDER" "DEPS;PCH;TOPICS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${arg_FOLDER}/*.cc" "${PROJECT_SOURCE_DIR}/${arg_FOLDER}/*.h")
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   set(compiled ${sources})
@@ -44,6 +48,14 @@ function(tilert_layer)
   if(TILERT_PCH)
     list(TRANSFORM arg_PCH PREPEND "${PROJECT_SOURCE_DIR}/")
     target_precompile_headers(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}/cmake/pch.h" ${arg_PCH})
+  endif()
+  if(TILERT_UNITY)
+    set_target_properties(${arg_NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    foreach(topic IN LISTS arg_TOPICS)
+      set(group ${compiled})
+      list(FILTER group INCLUDE REGEX "/${topic}(_[^/]*)?\\.cc$")
+      set_source_files_properties(${group} PROPERTIES UNITY_GROUP ${topic})
+    endforeach()
   endif()
 endfunction()
 

@@ -125,7 +125,7 @@ Val FromLane(Evaluator& e, const Val& value, const Val& lane) {
 
 Val Lane(Evaluator& e) { return e.ThreadNumber() % kWarp; }
 
-Value Shuffle(Evaluator& e, const Args& args) {
+Value ShuffleBy(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
   const Val value = e.Number(args["value"], args.RangeOf("value"), "the value of a shuffle");
   const Val by = e.Number(args["by"], args.RangeOf("by"), "the lane of a shuffle");
@@ -309,11 +309,11 @@ absl::Span<const Builtin> SimtIntrinsics() {
       {"T.get_warp_group_idx", "warp_size? warps_per_group?", GroupNumber},
       {"T.ws", "*", WarpGroups},
       {"T.WarpSpecialize", "*", WarpGroups},
-      {"T.shfl_xor", "value by width? mask?", Shuffle},
-      {"T.shfl_down", "value by width? mask?", Shuffle},
-      {"T.shfl_up", "value by width? mask?", Shuffle},
-      {"T.shfl_sync", "value by width? mask?", Shuffle},
-      {"T.tvm_warp_shuffle", "mask value by width warp_size?", Shuffle},
+      {"T.shfl_xor", "value by width? mask?", ShuffleBy},
+      {"T.shfl_down", "value by width? mask?", ShuffleBy},
+      {"T.shfl_up", "value by width? mask?", ShuffleBy},
+      {"T.shfl_sync", "value by width? mask?", ShuffleBy},
+      {"T.tvm_warp_shuffle", "mask value by width warp_size?", ShuffleBy},
       {"T.warp_reduce_sum", "value", WarpReduce},
       {"T.warp_reduce_max", "value", WarpReduce},
       {"T.warp_reduce_min", "value", WarpReduce},

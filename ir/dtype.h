@@ -27,6 +27,7 @@ DType ParseDType(std::string_view text);
 bool IsValidDType(uint32_t raw);
 
 inline bool IsFloat(DType type) { return KindOf(type) == DTypeKind::kFloat; }
+inline bool Is16BitFloat(DType type) { return type == DType::kFloat16 || type == DType::kBFloat16; }
 inline bool IsInteger(DType type) { return KindOf(type) == DTypeKind::kSigned || KindOf(type) == DTypeKind::kUnsigned; }
 
 }  // namespace tilert

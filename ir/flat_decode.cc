@@ -92,6 +92,8 @@ std::optional<StmtOp> EmptyStmt(flat::StmtOp op) {
 #define TILERT_STMT_OP_0(name)
 #define TILERT_STMT_OP(name, id, is_stmt) TILERT_STMT_OP_##is_stmt(name)
 #include "ir/stmt_op.def"
+#undef TILERT_STMT_OP_0
+#undef TILERT_STMT_OP_1
     case flat::StmtOp::StagedFor:
     case flat::StmtOp::SplitFor: return StmtOp(For{});
     case flat::StmtOp::SlotCopy: return StmtOp(Copy{});

@@ -53,6 +53,8 @@ flat::StmtOp OpOf(const ExprArena& exprs, const StmtOp& op) {
 #define TILERT_STMT_OP_0(name)
 #define TILERT_STMT_OP(name, id, is_stmt) TILERT_STMT_OP_##is_stmt(name)
 #include "ir/stmt_op.def"
+#undef TILERT_STMT_OP_0
+#undef TILERT_STMT_OP_1
       },
       op);
 }

@@ -6,10 +6,8 @@
 namespace tilert {
 namespace {
 
-constexpr int kBarrierBytes = 8;
-
 // Address of a barrier of slot `slot` (a C expression).
-std::string BarrierAt(const std::string& first, const std::string& slot) { return Cat(first, " + ", slot, " * ", kBarrierBytes); }
+std::string BarrierAt(const std::string& first, const std::string& slot) { return Cat(first, " + ", slot, " * ", kir::kBarrierBytes); }
 
 // Address of byte `offset` of a version of a shared tile; texts that are "0" are left out.
 std::string TileAddress(const kir::Buffer& tile, const CText& version, const CText& offset) {
@@ -115,7 +113,7 @@ void EmitRingSetup(EmitContext& c) {
     text.full = c.names.Fresh(Cat(ring.name, "_full"));
     text.empty = c.names.Fresh(Cat(ring.name, "_empty"));
     c.out.Line(Cat("const u32 ", text.full, " = smem_base + ", ring.offset, ", ", text.empty, " = ", text.full, " + ",
-                   ring.slots * kBarrierBytes, ";"));
+                   ring.slots * kir::kBarrierBytes, ";"));
     if (!ring.multicasts.empty()) text.peers = EmitPeers(c, ring);
     c.rings.push_back(text);
   }

@@ -5,11 +5,9 @@
 namespace tilert {
 namespace {
 
-constexpr int kBarrierBytes = 8;
-
 std::string BarrierAt(EmitContext& c, kir::BarrierId id, Expr index) {
   if (c.kernel.barriers[id].size == 1) return c.barriers[id];
-  return CSum({{c.barriers[id]}, CScaled(EmitInt(c, index), kBarrierBytes)}).text;
+  return CSum({{c.barriers[id]}, CScaled(EmitInt(c, index), kir::kBarrierBytes)}).text;
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 
 namespace tilert::kir {
 
+inline constexpr int kNamedBarriers = 15;  // of a block, besides that of __syncthreads
+
 class KernelVerifier {
  public:
   explicit KernelVerifier(const Kernel& kernel);

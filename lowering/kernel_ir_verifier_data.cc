@@ -7,7 +7,6 @@
 namespace tilert::kir {
 namespace {
 
-bool Is16BitFloat(DType type) { return type == DType::kFloat16 || type == DType::kBFloat16; }
 bool IsByte(DType type) { return DTypeBytes(type) == 1 && type != DType::kBool; }
 bool IsPowerOfTwo(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 

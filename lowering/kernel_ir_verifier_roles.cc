@@ -7,7 +7,6 @@ namespace tilert::kir {
 namespace {
 
 constexpr int kRegistersPerSm = 65536;
-constexpr int kNamedBarriers = 15;         // besides that of __syncthreads
 constexpr int64_t kMaxBox = 256;           // elements along a dim of a tensor map
 constexpr int kMaxCluster = 8;             // blocks, on every GPU that has clusters
 constexpr int64_t kMaxTx = (1 << 20) - 1;  // bytes that a phase of an mbarrier can wait for

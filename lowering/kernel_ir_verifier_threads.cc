@@ -5,7 +5,6 @@ namespace tilert::kir {
 namespace {
 
 constexpr int kMaxArrivals = (1 << 20) - 1;  // PTX ISA, "mbarrier": of a phase, bytes as well
-constexpr int kNamedBarriers = 15;
 
 }  // namespace
 

@@ -11,7 +11,6 @@ constexpr int64_t kRowGroup = 8;    // rows of a swizzle pattern
 
 bool IsFp8(DType type) { return type == DType::kFloat8E4M3 || type == DType::kFloat8E5M2; }
 bool IsInt8(DType type) { return type == DType::kInt8 || type == DType::kUInt8; }
-bool Is16BitFloat(DType type) { return type == DType::kFloat16 || type == DType::kBFloat16; }
 
 FragmentLayout Swapped(const FragmentLayout& layout) {
   FragmentLayout swapped = layout;

@@ -42,6 +42,7 @@ struct Var {
 // each consuming warp completes. Each role (instance) walks the ring with a position of its own, slot and phase parity, that starts at slot 0,
 // parity 0 and moves by Advance only; the parity flips whenever the slot wraps to 0.
 using RingId = uint32_t;
+inline constexpr int kBarrierBytes = 8;  // of an mbarrier in shared memory
 // Axes of Kernel::cluster, axis d as bit d. CTAs of a cluster that differ along the axes of a set only share what is multicast along it.
 using ClusterAxes = uint32_t;
 struct Ring {

@@ -8,7 +8,6 @@ namespace tilert {
 namespace {
 
 constexpr int64_t kAlign = 128;
-constexpr int64_t kBarrierBytes = 8;
 
 // Statements are numbered in program order; a buffer is live from its first to its last use, and through the whole of any loop
 // that uses it, because it may carry values from one iteration to the next, unless each iteration begins with making it anew.
@@ -274,18 +273,18 @@ absl::Status PlanSharedMemory(KernelState& state) {
   for (kir::Buffer& buffer : kernel.buffers) {
     if (buffer.space == kir::Space::kShared && buffer.offset < 0) buffer.offset = 0;
   }
-  total = (total + kBarrierBytes - 1) / kBarrierBytes * kBarrierBytes;
+  total = (total + kir::kBarrierBytes - 1) / kir::kBarrierBytes * kir::kBarrierBytes;
   for (kir::Ring& ring : kernel.rings) {
     ring.offset = total;
-    total += 2 * kBarrierBytes * ring.slots;
+    total += 2 * kir::kBarrierBytes * ring.slots;
   }
   for (kir::Barrier& barrier : kernel.barriers) {
     barrier.offset = total;
-    total += kBarrierBytes * barrier.size;
+    total += kir::kBarrierBytes * barrier.size;
   }
   if (SyncsInRoles(kernel)) {
     kernel.cluster_barrier = total;
-    total += kBarrierBytes;
+    total += kir::kBarrierBytes;
   }
   kernel.shared_bytes = total;
   if (total > state.target.max_shared_bytes) {

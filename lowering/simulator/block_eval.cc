@@ -8,12 +8,6 @@
 namespace tilert::sim {
 namespace {
 
-uint32_t TrueLanes(const Value* row, int n) {
-  uint32_t mask = 0;
-  for (int l = 0; l < n; ++l) mask |= uint32_t{row[l].i != 0} << l;
-  return mask;
-}
-
 // A lane whose index value does not fit the 32 bits that the kernel computes it in; −1: none.
 int Overflow(const Value* row, uint32_t mask) {
   for (int l = 0; l < kLanes; ++l) {

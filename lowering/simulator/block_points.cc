@@ -8,12 +8,6 @@
 namespace tilert::sim {
 namespace {
 
-uint32_t TrueLanes(const Value* row) {
-  uint32_t mask = 0;
-  for (int l = 0; l < kLanes; ++l) mask |= uint32_t{row[l].i != 0} << l;
-  return mask;
-}
-
 Row CopyRow(const Value* row) {
   Row copy;
   std::copy(row, row + kLanes, copy.begin());

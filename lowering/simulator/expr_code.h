@@ -85,4 +85,11 @@ class ExprCompiler {
 // out[l] = op(a[l], b[l], c[l]) for n lanes. `instr.kind` is kOp.
 void EvalOp(const Instr& instr, const Value* a, const Value* b, const Value* c, Value* out, int n);
 
+// The lanes of a row of bools that are true.
+inline uint32_t TrueLanes(const Value* row, int n = kLanes) {
+  uint32_t mask = 0;
+  for (int l = 0; l < n; ++l) mask |= uint32_t{row[l].i != 0} << l;
+  return mask;
+}
+
 }  // namespace tilert::sim
