@@ -7,7 +7,9 @@ namespace tilert {
 namespace {
 
 // Address of a barrier of slot `slot` (a C expression).
-std::string BarrierAt(const std::string& first, const std::string& slot) { return Cat(first, " + ", slot, " * ", kir::kBarrierBytes); }
+std::string BarrierAt(const std::string& first, const std::string& slot) {
+  return Cat(first, " + ", slot, " * ", kir::kBarrierBytes);
+}
 
 // Address of byte `offset` of a version of a shared tile; texts that are "0" are left out.
 std::string TileAddress(const kir::Buffer& tile, const CText& version, const CText& offset) {

@@ -34,7 +34,7 @@ int64_t FullShare(int64_t chunks, int64_t granted, int64_t supply) {
   return supply;
 }
 
-LayoutDim Dim(int64_t extent, std::vector<Factor> factors) { return LayoutDim{extent, std::move(factors)}; }
+LayoutDim DimOf(int64_t extent, std::vector<Factor> factors) { return LayoutDim{extent, std::move(factors)}; }
 
 }  // namespace
 
@@ -81,8 +81,8 @@ FragmentLayout MmaAccumulatorLayout(int64_t m, int64_t n, WarpGrid grid) {
   FragmentLayout layout;
   layout.warps = grid.m * grid.n;
   layout.dims = {
-      Dim(m, {{8, Owner::kLane, 4}, {2, Owner::kReg, 2}, {m_atoms, Owner::kReg, 4 * n_atoms}, {grid.m, Owner::kWarp, 1}}),
-      Dim(n, {{2, Owner::kReg, 1}, {4, Owner::kLane, 1}, {n_atoms, Owner::kReg, 4}, {grid.n, Owner::kWarp, grid.m}}),
+      DimOf(m, {{8, Owner::kLane, 4}, {2, Owner::kReg, 2}, {m_atoms, Owner::kReg, 4 * n_atoms}, {grid.m, Owner::kWarp, 1}}),
+      DimOf(n, {{2, Owner::kReg, 1}, {4, Owner::kLane, 1}, {n_atoms, Owner::kReg, 4}, {grid.n, Owner::kWarp, grid.m}}),
   };
   return layout;
 }
@@ -93,8 +93,10 @@ FragmentLayout MmaOperandALayout(int64_t m, int64_t k, WarpGrid grid, int elemen
   FragmentLayout layout;
   layout.warps = grid.m * grid.n;
   layout.dims = {
-      Dim(m, {{8, Owner::kLane, 4}, {2, Owner::kReg, pack}, {m_atoms, Owner::kReg, 4 * pack * k_atoms}, {grid.m, Owner::kWarp, 1}}),
-      Dim(k, {{pack, Owner::kReg, 1}, {4, Owner::kLane, 1}, {2, Owner::kReg, 2 * pack}, {k_atoms, Owner::kReg, 4 * pack}}),
+      DimOf(
+          m,
+          {{8, Owner::kLane, 4}, {2, Owner::kReg, pack}, {m_atoms, Owner::kReg, 4 * pack * k_atoms}, {grid.m, Owner::kWarp, 1}}),
+      DimOf(k, {{pack, Owner::kReg, 1}, {4, Owner::kLane, 1}, {2, Owner::kReg, 2 * pack}, {k_atoms, Owner::kReg, 4 * pack}}),
   };
   return layout;
 }
@@ -105,8 +107,8 @@ FragmentLayout MmaOperandBLayout(int64_t n, int64_t k, WarpGrid grid, int elemen
   FragmentLayout layout;
   layout.warps = grid.m * grid.n;
   layout.dims = {
-      Dim(n, {{8, Owner::kLane, 4}, {n_atoms, Owner::kReg, 2 * pack * k_atoms}, {grid.n, Owner::kWarp, grid.m}}),
-      Dim(k, {{pack, Owner::kReg, 1}, {4, Owner::kLane, 1}, {2, Owner::kReg, pack}, {k_atoms, Owner::kReg, 2 * pack}}),
+      DimOf(n, {{8, Owner::kLane, 4}, {n_atoms, Owner::kReg, 2 * pack * k_atoms}, {grid.n, Owner::kWarp, grid.m}}),
+      DimOf(k, {{pack, Owner::kReg, 1}, {4, Owner::kLane, 1}, {2, Owner::kReg, pack}, {k_atoms, Owner::kReg, 2 * pack}}),
   };
   return layout;
 }
@@ -119,8 +121,14 @@ FragmentLayout WgmmaAccumulatorLayout(int64_t m, int64_t n, WarpGrid warpgroups)
   FragmentLayout layout;
   layout.warps = 4 * warpgroups.m * warpgroups.n;
   layout.dims = {
-      Dim(m, {{8, Owner::kLane, 4}, {2, Owner::kReg, 2}, {4, Owner::kWarp, 1}, {m_blocks, Owner::kReg, 4 * n_atoms}, {warpgroups.m, Owner::kWarp, 4}}),
-      Dim(n, {{2, Owner::kReg, 1}, {4, Owner::kLane, 1}, {n_atoms, Owner::kReg, 4}, {warpgroups.n, Owner::kWarp, 4 * warpgroups.m}}),
+      DimOf(m, {{8, Owner::kLane, 4},
+                {2, Owner::kReg, 2},
+                {4, Owner::kWarp, 1},
+                {m_blocks, Owner::kReg, 4 * n_atoms},
+                {warpgroups.m, Owner::kWarp, 4}}),
+      DimOf(
+          n,
+          {{2, Owner::kReg, 1}, {4, Owner::kLane, 1}, {n_atoms, Owner::kReg, 4}, {warpgroups.n, Owner::kWarp, 4 * warpgroups.m}}),
   };
   return layout;
 }
@@ -131,8 +139,12 @@ FragmentLayout WgmmaOperandALayout(int64_t m, int64_t k, WarpGrid warpgroups, in
   FragmentLayout layout;
   layout.warps = 4 * warpgroups.m * warpgroups.n;
   layout.dims = {
-      Dim(m, {{8, Owner::kLane, 4}, {2, Owner::kReg, pack}, {4, Owner::kWarp, 1}, {m_blocks, Owner::kReg, regs * k_steps}, {warpgroups.m, Owner::kWarp, 4}}),
-      Dim(k, {{pack, Owner::kReg, 1}, {4, Owner::kLane, 1}, {2, Owner::kReg, 2 * pack}, {k_steps, Owner::kReg, regs}}),
+      DimOf(m, {{8, Owner::kLane, 4},
+                {2, Owner::kReg, pack},
+                {4, Owner::kWarp, 1},
+                {m_blocks, Owner::kReg, regs * k_steps},
+                {warpgroups.m, Owner::kWarp, 4}}),
+      DimOf(k, {{pack, Owner::kReg, 1}, {4, Owner::kLane, 1}, {2, Owner::kReg, 2 * pack}, {k_steps, Owner::kReg, regs}}),
   };
   return layout;
 }
