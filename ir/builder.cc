@@ -6,15 +6,10 @@
 
 namespace tilert {
 
-struct ProgramBuilder::Open {
-  Kind kind;
-  Block body;   // what has been added so far
-  StmtOp head;  // the statement being built; unused by kLaunch and kRole
-  SourceLoc loc;
-};
-
 ProgramBuilder::ProgramBuilder(std::string name) { program_.name = std::move(name); }
 ProgramBuilder::~ProgramBuilder() = default;
+
+void ProgramBuilder::Add(StmtOp op) { AddAt(std::move(op), loc_); }
 
 void ProgramBuilder::Error(std::string message) {
   if (!error_.empty()) return;
@@ -186,8 +181,6 @@ void ProgramBuilder::Close() {
   }
   AddAt(std::move(open.head), open.loc);
 }
-
-void ProgramBuilder::Add(StmtOp op) { AddAt(std::move(op), loc_); }
 
 void ProgramBuilder::AddAt(StmtOp op, SourceLoc loc) {
   if (open_.empty()) return Error("a statement must stand inside a launch");

@@ -114,7 +114,12 @@ class ProgramBuilder {
 
  private:
   enum class Kind : uint8_t { kLaunch, kStmt, kThen, kElse, kRoles, kRole };
-  struct Open;
+  struct Open {
+    Kind kind;
+    Block body;   // what has been added so far
+    StmtOp head;  // the statement being built; unused by kLaunch and kRole
+    SourceLoc loc;
+  };
   void Push(Kind kind, StmtOp head);
   void AddAt(StmtOp op, SourceLoc loc);
   BufferId NewBuffer(Buffer buffer);
