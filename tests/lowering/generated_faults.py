@@ -1,0 +1,237 @@
+"""Small programs that the lowering once got wrong: what the generator of random tile programs (tests/generator) found, shrunk.
+
+generated_faults_test.cc compares what the lowering makes of each with the executor; the last tensor is the output. All arithmetic is
+exact on small integers.
+"""
+
+import tilelang.language as T
+
+M = T.dynamic("M")
+N = T.dynamic("N")
+
+
+@T.prim_func
+def extents_of_a_block(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    # Extents that only the block knows.
+    with T.Kernel(T.ceildiv(M, 8), threads=64) as bx:
+        s = T.alloc_shared((8, 32), "int32")
+        f = T.alloc_fragment((8, 32), "int32")
+        T.fill(s, 3)
+        T.fill(f, 4)
+        T.copy(X[bx * 8 : bx * 8 + T.min(bx + 1, 8), 0:32], s[1 : 1 + T.min(bx + 1, 8), 0:32])
+        T.copy(s[0:4, bx : bx + T.max(bx, 2)], f[2:6, 1 : 1 + T.max(bx, 2)])
+        T.fill(f[7, 0 : N - bx], 5)
+        T.copy(f[0 : T.min(8, M - bx * 8), 0:32], Y[bx * 8 : bx * 8 + T.min(8, M - bx * 8), 0:32])
+
+
+@T.prim_func
+def points_of_a_launch(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    # Loops over as many points as the tensor has.
+    with T.Kernel(M, threads=64) as bx:
+        s = T.alloc_shared((300,), "float32")
+        T.fill(s, 0)
+        for j in T.Parallel(N):
+            s[j] = X[bx, N - 1 - j] + 1
+        for i, j in T.Parallel(T.min(bx, 1), N):
+            Y[bx - i - 1, j] = s[j] + X[bx, j]
+        if bx == M - 1:
+            T.copy(s[0:N], Y[bx, 0:N])
+
+
+@T.prim_func
+def narrow_scan(X: T.Tensor((M, N), "int8"), Y: T.Tensor((M, 64), "int32")):
+    # Sums are of the result's type.
+    with T.Kernel(T.ceildiv(M, 4), threads=32) as bx:
+        s = T.alloc_shared((4, 64), "int8")
+        f = T.alloc_fragment((4, 64), "int32")
+        T.copy(X[bx * 4, 0], s)
+        for i, j in T.Parallel(4, 64):
+            s[i, j] = s[i, j] * 12
+        T.cumsum(s, f, dim=1)
+        T.copy(f, Y[bx * 4, 0])
+
+
+@T.prim_func
+def half_scan(X: T.Tensor((M, N), "float16"), Y: T.Tensor((M, 64), "float32")):
+    # … and at least float32.
+    with T.Kernel(T.ceildiv(M, 4), threads=32) as bx:
+        s = T.alloc_shared((4, 64), "float16")
+        f = T.alloc_fragment((4, 64), "float32")
+        T.copy(X[bx * 4, 0], s)
+        for i, j in T.Parallel(4, 64):
+            s[i, j] = T.floor(s[i, j]) * 100 + 1
+        T.cumsum(s, f, dim=1)
+        T.copy(f, Y[bx * 4, 0])
+
+
+@T.prim_func
+def double_sum(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M,), "float64")):
+    # A sum into float64 is made in float64.
+    with T.Kernel(T.ceildiv(M, 4), threads=32) as bx:
+        f = T.alloc_fragment((4, 64), "float32")
+        total = T.alloc_fragment((4,), "float64")
+        T.copy(X[bx * 4, 0], f)
+        for i, j in T.Parallel(4, 64):
+            f[i, j] = T.floor(f[i, j]) * 1000001 + 1
+        T.reduce_sum(f, total, dim=1)
+        T.copy(total, Y[bx * 4])
+
+
+@T.prim_func
+def least_absolute(X: T.Tensor((M, N), "int8"), Y: T.Tensor((M,), "int32")):
+    # The absolute value of −128 is −128 in int8, whatever the sum's type is.
+    with T.Kernel(T.ceildiv(M, 4), threads=32) as bx:
+        f = T.alloc_fragment((4, 32), "int8")
+        total = T.alloc_fragment((4,), "int32")
+        most = T.alloc_fragment((4,), "int32")
+        T.copy(X[bx * 4, 0], f)
+        for i, j in T.Parallel(4, 32):
+            if (i + j) % 5 == 0:
+                f[i, j] = -128
+        T.reduce_abssum(f, total, dim=1)
+        T.reduce_absmax(f, most, dim=1)
+        for i in T.Parallel(4):
+            total[i] += most[i] * 100000
+        T.copy(total, Y[bx * 4])
+
+
+@T.prim_func
+def stores_in_turn(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    # A point reads what it has stored itself, also where it read the element before.
+    with T.Kernel(T.ceildiv(M, 8), threads=64) as bx:
+        s = T.alloc_shared((8, 32), "int32")
+        T.copy(X[bx * 8, 0], s)
+        for i, j in T.Parallel(8, 32):
+            s[i, j] = s[i, j] * 3
+            s[i, j] = s[i, j] + 1
+            if j % 2 == 0:
+                s[i, j] = s[i, j] - i
+        T.copy(s, Y[bx * 8, 0])
+
+
+@T.prim_func
+def one_point_many_threads(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    # Fewer points than threads: where several threads run one, none may read what another of them has written.
+    with T.Kernel(T.ceildiv(M, 2), threads=128) as bx:
+        s = T.alloc_shared((2, 8), "int32")
+        f = T.alloc_fragment((2, 8), "int32")
+        row = T.alloc_fragment((2,), "int32")
+        T.copy(X[bx * 2, 0], s)
+        T.copy(X[bx * 2, 0], f)
+        T.reduce_sum(f, row, dim=1)
+        for i, j in T.Parallel(2, 8):
+            s[i, j] += 1
+            f[i, j] += s[i, j]
+            if s[i, j] > 0:
+                s[i, j] = f[i, j] + row[i]
+        for i in T.Parallel(2):
+            own = T.alloc_local((4,), "int32")
+            T.fill(own, 1)
+            for n in T.serial(4):
+                own[n] = own[n] + row[i] * n
+            for n in T.serial(4):
+                row[i] = row[i] + own[(n + i) % 4]
+        s[1, 7] = s[1, 7] + s[0, 0]
+        for i, j in T.Parallel(2, 8):
+            f[i, j] = f[i, j] * 3 + s[i, j] + row[i]
+        T.copy(f, Y[bx * 2, 0])
+
+
+@T.prim_func
+def turned_registers(X: T.Tensor((M, N), "float16"), V: T.Tensor((M, 32), "float16"), Y: T.Tensor((64, 32), "float32")):
+    # An operand that is in registers, with K as its first dimension.
+    with T.Kernel(1, threads=128) as bx:
+        x = T.alloc_fragment((32, 64), "float16")
+        v = T.alloc_shared((32, 32), "float16")
+        acc = T.alloc_fragment((64, 32), "float32")
+        T.clear(acc)
+        for k in T.Pipelined(T.ceildiv(M, 32), num_stages=2):
+            T.copy(X[k * 32, 0], x)
+            T.copy(V[k * 32, 0], v)
+            for i, j in T.Parallel(32, 64):
+                x[i, j] = T.floor(x[i, j])
+            for i, j in T.Parallel(32, 32):
+                v[i, j] = T.floor(v[i, j])
+            T.gemm(x, v, acc, transpose_A=True)
+        T.copy(acc, Y)
+
+
+@T.prim_func
+def every_thread(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    # A block of all the threads that there can be has none left to load for it.
+    with T.Kernel(T.ceildiv(M, 32), threads=1000) as bx:
+        s = T.alloc_shared((32, 64), "int32")
+        total = T.alloc_fragment((32, 64), "int32")
+        T.clear(total)
+        for k in T.Pipelined(T.ceildiv(N, 64), num_stages=3):
+            T.copy(X[bx * 32, k * 64], s)
+            for i, j in T.Parallel(32, 64):
+                total[i, j] += s[i, j]
+        T.copy(total, Y[bx * 32, 0])
+
+
+@T.prim_func
+def one_row(X: T.Tensor((M, N), "bfloat16"), V: T.Tensor((64, N), "bfloat16"), Y: T.Tensor((M, 64), "float32")):
+    # Tiles smaller than the pattern of their swizzle, several of them in flight.
+    with T.Kernel(M, threads=128) as bx:
+        x = T.alloc_shared((1, 16), "bfloat16")
+        v = T.alloc_shared((64, 16), "bfloat16")
+        acc = T.alloc_fragment((1, 64), "float32")
+        T.clear(acc)
+        for k in T.Pipelined(T.ceildiv(N, 16), num_stages=3):
+            T.copy(X[bx, k * 16], x)
+            T.copy(V[0, k * 16], v)
+            T.gemm(x, v, acc, transpose_B=True)
+        T.copy(acc, Y[bx, 0])
+
+
+@T.prim_func
+def registers_of_an_iteration(X: T.Tensor((M, N), "float16"), V: T.Tensor((32, N), "float16"), Y: T.Tensor((64, 32), "float32")):
+    # An operand in registers that each iteration makes anew ends with it: so does what is in flight.
+    with T.Kernel(1, threads=128) as bx:
+        v = T.alloc_shared((32, 32), "float16")
+        acc = T.alloc_fragment((64, 32), "float32")
+        T.clear(acc)
+        for k in T.Pipelined(T.ceildiv(N, 32), num_stages=2):
+            x = T.alloc_fragment((64, 32), "float16")
+            T.copy(X[0, k * 32], x)
+            T.copy(V[0, k * 32], v)
+            for i, j in T.Parallel(64, 32):
+                x[i, j] = T.floor(x[i, j])
+            T.gemm(x, v, acc, transpose_B=True)
+        T.copy(acc, Y)
+
+
+@T.prim_func
+def padded_row(X: T.Tensor((M, N), "float64"), Y: T.Tensor((1, 2), "float32")):
+    # A row whose layout comes from a loop over one row of a tile of two: what threads hold of the other is padding.
+    with T.Kernel(1, threads=32) as bx:
+        f = T.alloc_fragment((2, 2), "float64")
+        row = T.alloc_fragment((1, 2), "float32")
+        T.copy(X[0, 0], f)
+        T.fill(row, 1)
+        T.reduce_min(f, row, dim=0, clear=False)
+        for i, j in T.Parallel(1, 2):
+            if j < M:
+                row[i, j] = row[i, j] * 2 + T.cast(f[i, j], "float32")
+        T.copy(row, Y)
+
+
+@T.prim_func
+def read_in_flight(X: T.Tensor((M, 64), "float16"), V: T.Tensor((64, 64), "float16"), Y: T.Tensor((M, 64), "float32")):
+    # A gemm in flight reads its tiles until it is waited for: no other tile may lie there.
+    with T.Kernel(T.ceildiv(M, 64), threads=128) as bx:
+        x = T.alloc_shared((64, 64), "float16")
+        v = T.alloc_shared((64, 64), "float16")
+        acc = T.alloc_fragment((64, 64), "float32")
+        T.copy(X[bx * 64, 0], x)
+        T.copy(V, v)
+        T.gemm(x, v, acc, clear_accum=True)
+        s = T.alloc_shared((64, 64), "float16")
+        f = T.alloc_fragment((64, 64), "float16")
+        T.copy(X[bx * 64, 0], s)
+        for i, j in T.Parallel(64, 64):
+            f[i, j] = s[i, 63 - j]
+        for i, j in T.Parallel(64, 64):
+            acc[i, j] += T.cast(f[i, j], "float32")
+        T.copy(acc, Y[bx * 64, 0])
