@@ -26,6 +26,9 @@ DEV float fast_log2(float x) { float r; asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(
 DEV float fast_tanh(float x) { float r; asm("tanh.approx.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
 DEV float fast_divide(float a, float b) { float r; asm("div.approx.ftz.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
 
+// The value, computed here each time: what does not change from one iteration to the next is not kept in a register around a loop for it.
+DEV u32 here(u32 x) { asm volatile("" : "+r"(x)); return x; }
+
 // ---- copies from global to shared memory that the memory system does on its own
 DEV u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 template <int kBytes> DEV void cp_async(u32 to, const void* from) {
