@@ -213,6 +213,7 @@ template <typename T> T __shfl_xor_sync(unsigned, T x, int mask) {
 }
 inline unsigned shared_address(const void* p) { return static_cast<unsigned>(static_cast<const unsigned char*>(p) - smem); }
 
+inline unsigned here(unsigned x) { return x; }
 template <int kBytes> void cp_async(unsigned to, const void* from, int bytes) {
   const auto* source = static_cast<const unsigned char*>(from);
   if (to % kBytes != 0 || (bytes > 0 && reinterpret_cast<uintptr_t>(source) % kBytes != 0)) {
@@ -222,6 +223,9 @@ template <int kBytes> void cp_async(unsigned to, const void* from, int bytes) {
   host::current->open.push_back({to, source, kBytes, bytes});
 }
 template <int kBytes> void cp_async(unsigned to, const void* from) { cp_async<kBytes>(to, from, kBytes); }
+template <int kBytes> void cp_async_if(bool on, unsigned to, const void* from, int bytes = kBytes) {
+  if (on) cp_async<kBytes>(to, from, bytes);
+}
 inline void cp_async_commit() {
   host::current->groups.push_back(std::move(host::current->open));
   host::current->open.clear();
