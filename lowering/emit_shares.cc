@@ -27,14 +27,19 @@ std::string OpenShares(EmitContext& c, const std::string& worker, const std::str
   const kir::Kernel& k = c.kernel;
   const Range trips = c.ranges.Of(k.shared_trips);
   c.out.Line(Cat("Shares shares(", worker, ", ", workers, ", ", tiles, ", ", EmitInt(c, k.shared_trips).text, ");"));
+  // The compiler is to see that all lanes have the same share.
+  const bool one_thread = c.role.role != nullptr && c.role.role->one_thread;
+  const auto same = [&](const std::string& text) { return one_thread ? text : Cat("same_in_warp(", text, ")"); };
   c.out.Line("#pragma unroll 1");
-  c.Open("while (shares.next()) {");
+  c.Open(Cat("while (", same("shares.next()"), ") {"));
   for (const auto& [var, member] : {std::pair{k.share_begin, "begin"}, std::pair{k.share_end, "end"}}) {
     c.ranges.Bind(var, {0, std::min<int64_t>(std::max<int64_t>(trips.hi, 0), INT32_MAX), 1});
     c.vars[var].name = c.names.Fresh(k.vars[var].name);
-    c.out.Optional(c.vars[var].name, Cat("const int ", c.vars[var].name, " = shares.", member, ";"));
+    c.out.Optional(c.vars[var].name, Cat("const int ", c.vars[var].name, " = ", same(Cat("shares.", member)), ";"));
   }
-  return "shares.tile";
+  const std::string tile = c.names.Fresh("tile");
+  c.out.Line(Cat("const u32 ", tile, " = ", same("shares.tile"), ";"));
+  return tile;
 }
 
 void Emit(EmitContext& c, const kir::SumsGive& s) {

@@ -266,7 +266,7 @@ std::vector<Share> SharesOf(int64_t tiles, int64_t trips, int64_t workers, int64
   const int64_t whole = trips <= 0 ? tiles : tiles / workers * workers;
   for (int64_t tile = worker; tile < whole; tile += workers) shares.push_back({tile, 0, std::max<int64_t>(trips, 0)});
   const int64_t left = tiles - whole, rest = left * trips;
-  const int64_t even = left > 0 ? workers / left * left : 0, sharers = 8 * even >= 7 * workers ? even : workers;
+  const int64_t even = left > 0 && 2 * left <= workers ? workers / left * left : 0, sharers = 8 * even >= 7 * workers ? even : workers;
   if (worker >= sharers) return shares;
   const int64_t first = rest * worker / sharers;
   for (int64_t end = rest * (worker + 1) / sharers; end > first;) {

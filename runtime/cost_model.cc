@@ -15,7 +15,7 @@ namespace {
 constexpr int kTypicalSms = 132;
 constexpr double kL2BytesPerCycle = 60, kLanes = 128, kMemoryBytesPerCycle = 2500, kSmsForMemory = 0.75;
 constexpr double kTileCycles = 2300, kTurnCycles = 400, kLaunchCycles = 4000, kNotHidden = 1.0 / 16;
-constexpr double kShareCycles = 9500, kShareBytesPerCycle = 32, kGivenBytesPerCycle = 10;
+constexpr double kShareCycles = 7000, kShareBytesPerCycle = 32, kGivenBytesPerCycle = 8;
 constexpr double kClusterCycles = 100, kUnevenPenalty = 0.7;
 constexpr int64_t kLineBytes = 128;
 constexpr double kSingleElement = 0.4;
@@ -328,7 +328,7 @@ double CostModel::SharedCycles(const LaunchCost& launch, double blocks, double b
   const double tiles = blocks / size, workers = std::max(1.0, std::min(std::floor(sms_ / size), tiles * kir::kMostShares));
   const double waves = std::floor(tiles / workers), left = tiles - waves * workers;
   if (left == 0) return waves * block;
-  const double even = std::floor(workers / left) * left, sharers = 8 * even >= 7 * workers ? even : workers;
+  const double even = 2 * left <= workers ? std::floor(workers / left) * left : 0, sharers = 8 * even >= 7 * workers ? even : workers;
   const double helpers = std::max(0.0, std::ceil(sharers / left) - 2);
   return waves * block + (block - launch.tile_cycles) * left / sharers + 2 * launch.tile_cycles +
          launch.given_bytes * (1 / kGivenBytesPerCycle + helpers / kShareBytesPerCycle);

@@ -17,11 +17,11 @@
 // - 128 elements a cycle: the lanes of an SM.
 // - tile = 2300: filling the pipeline, the epilogue and the next tile's first loads. 400 when two warpgroups take turns, which a
 //   program of 128 threads with large accumulators does: only the change of turns shows. Fitted to GEMMs of 1 to 30 waves.
-// - A loop that S blocks of a cluster share (T.Pipelined(split=S)) counts for an S-th, there are S times as many blocks, and 9500
+// - A loop that S blocks of a cluster share (T.Pipelined(split=S)) counts for an S-th, there are S times as many blocks, and 7000
 //   cycles of waiting for each other and the bytes of the fragments, S − 1 times at 32 bytes a cycle, are added to the tile (fitted
 //   to a GEMM of 257 x 4104 x 4096).
 // - Tiles whose loop all blocks share (split=0): whole ones as long as there is one for each SM; the rest counts by its part of a
-//   wave, two tiles' cycles, and the bytes of the fragments at 10 a cycle: what leaving and taking sums cost GEMMs of 4096 x 4096
+//   wave, two tiles' cycles, and the bytes of the fragments at 8 a cycle: what leaving and taking sums cost GEMMs of 4096 x 4096
 //   x 4096 and 14336 and of 257 x 4104 x 4104. Where more than two blocks have a part of a tile, 32 bytes a cycle for each more.
 // - Rows of a tensor whose pitch is no multiple of 128 bytes straddle lines: their bytes count 1.7 times (a GEMM of 4096 x 4096 x
 // 4104 took 1.4 times as long).

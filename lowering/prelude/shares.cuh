@@ -1,5 +1,9 @@
 // Tiles whose iterations all blocks (or clusters: workers) of the launch share, and the sums that blocks leave for each other.
 
+DEV int same_in_warp(int x) { return __shfl_sync(0xffffffffu, x, 0); }
+DEV u32 same_in_warp(u32 x) { return __shfl_sync(0xffffffffu, x, 0); }
+DEV bool same_in_warp(bool x) { return same_in_warp((int)x) != 0; }
+
 // What worker number `worker` of `workers` does of `tiles` tiles of `trips` iterations each: whole tiles, as often as `workers` goes into them; of what is left as many
 // iterations as the others, one at most apart, the last first. Where there are several workers for each tile that is left, all tiles get equally many if that leaves
 // no more than an eighth of the workers without.
@@ -9,7 +13,7 @@ struct Shares {
   u32 worker;
   DEV Shares(u32 number, u32 count, u32 tiles, int each) : worker(number), workers(count), trips(each), next_whole(number) {
     whole = each > 0 ? tiles / count * count : tiles;
-    const u32 left = tiles - whole, even = left > 0 ? count / left * left : 0;
+    const u32 left = tiles - whole, even = left > 0 && 2 * left <= count ? count / left * left : 0;
     sharers = 8 * even >= 7 * count ? even : count;
     rest = (i64)left * each;
     first = starts(number), last = starts(number + 1);

@@ -17,6 +17,10 @@ T min(T a, T b) {
   return b < a ? b : a;
 }
 [[maybe_unused]] void __syncwarp() {}
+template <typename T>
+T __shfl_sync(unsigned, T x, int) {
+  return x;
+}
 #define asm
 #define volatile(...)
 #pragma GCC diagnostic push
