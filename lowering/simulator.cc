@@ -112,7 +112,7 @@ absl::Status RunOnce(const Compiled& kernel, const SimArgs& args, const SimOptio
   if (kernel.persistent && clusters > 0) {
     // What sums are made of depends on how many blocks share them.
     std::mt19937_64 same(options.seed);
-    if (shares) clusters *= kMostShares;
+    if (shares) clusters *= kir::kMostShares;
     clusters = options.blocks > 0 ? std::min((options.blocks + size - 1) / size, clusters)
                                   : 1 + static_cast<int64_t>((shares ? same : run.random)() % static_cast<uint64_t>(clusters));
   }

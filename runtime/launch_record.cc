@@ -32,7 +32,8 @@ absl::Status CheckKernel(const Program& program, const KernelRecord& kernel) {
   uint64_t bytes = 0;
   for (const LoweredTensorMap& map : kernel.maps) TILERT_RETURN_IF_ERROR(CheckTensorMap(program, map));
   for (const KernelArg& arg : kernel.args) {
-    if (!IsPossible(program, kernel, arg)) {
+    const bool is_misplaced = arg.kind == KernelArg::Kind::kGiven && &arg != &kernel.args.back();
+    if (is_misplaced || !IsPossible(program, kernel, arg)) {
       return absl::DataLossError("a launch record refers to what the program does not have");
     }
     const uint64_t alignment = arg.kind == KernelArg::Kind::kTensorMap ? alignof(cuda::TensorMap) : 8;
