@@ -1,4 +1,5 @@
-// Tiles whose iterations all blocks of the launch share: each block's walk over its shares, and the sums that blocks leave for each other in the workspace.
+// Tiles whose iterations all blocks of the launch share: each block's walk over its shares, and the sums that blocks leave for
+// each other in the workspace.
 #include <algorithm>
 
 #include "ir/status_util.h"
@@ -19,7 +20,9 @@ void ForEachPart(const EmitContext& c, const std::vector<BufferId>& sums, const 
   }
 }
 
-std::string GivenBy(const EmitContext& c, const std::string& block) { return Cat("given + (i64)", block, " * ", kir::GivenBytes(c.kernel)); }
+std::string GivenBy(const EmitContext& c, const std::string& block) {
+  return Cat("given + (i64)", block, " * ", kir::GivenBytes(c.kernel));
+}
 
 }  // namespace
 

@@ -58,8 +58,8 @@ class CostModelBuilder {
     threads_ = 0;
     program_.exprs.AsInt(launch.threads, &threads_);
     Walk(launch.body, {});
-    const bool takes_turns = target_.family == Family::kHopper && cost_.shares == 1 && cost_.given_bytes == 0 && threads_ == kWarpgroupThreads &&
-                             accumulators_ >= kManyAccumulators * kWarpgroupThreads;
+    const bool takes_turns = target_.family == Family::kHopper && cost_.shares == 1 && cost_.given_bytes == 0 &&
+                             threads_ == kWarpgroupThreads && accumulators_ >= kManyAccumulators * kWarpgroupThreads;
     cost_.tile_cycles = takes_turns ? kTurnCycles : kTileCycles;
     for (const int64_t across : cost_.cluster) cost_.tile_cycles += across > 1 ? kClusterCycles : 0;
     if (cost_.given_bytes > 0) cost_.given_bytes = 4 * static_cast<double>(accumulators_);
@@ -328,7 +328,8 @@ double CostModel::SharedCycles(const LaunchCost& launch, double blocks, double b
   const double tiles = blocks / size, workers = std::max(1.0, std::min(std::floor(sms_ / size), tiles * kir::kMostShares));
   const double waves = std::floor(tiles / workers), left = tiles - waves * workers;
   if (left == 0) return waves * block;
-  const double even = 2 * left <= workers ? std::floor(workers / left) * left : 0, sharers = 8 * even >= 7 * workers ? even : workers;
+  const double even = 2 * left <= workers ? std::floor(workers / left) * left : 0,
+               sharers = 8 * even >= 7 * workers ? even : workers;
   const double helpers = std::max(0.0, std::ceil(sharers / left) - 2);
   return waves * block + (block - launch.tile_cycles) * left / sharers + 2 * launch.tile_cycles +
          launch.given_bytes * (1 / kGivenBytesPerCycle + helpers / kShareBytesPerCycle);

@@ -46,8 +46,8 @@ class Kernel {
   // later Prepare meets it again. The destructor waits for it.
   absl::Status PrepareAsync();
 
-  // What the program needs, and what makes launches quick: copies of tensors with unaligned rows (runtime/restriding.h), sums that
-  // blocks leave for each other (both once the kernel is prepared). Only shapes and strides are looked at.
+  // What the program needs, and what makes launches quick: copies of tensors with unaligned rows (runtime/restriding.h), sums
+  // that blocks leave for each other (both once the kernel is prepared). Only shapes and strides are looked at.
   absl::StatusOr<uint64_t> WorkspaceBytes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
 
   // Checks the arguments and queues the program's launches on the stream. Prepares first if nobody has, unless the stream

@@ -22,7 +22,8 @@ size_t Kernel::PickFast(absl::Span<const int64_t> dims, bool may_give) const {
   const size_t general = variants_.size() - 1;
   const auto schedule = [&](size_t i) -> const Schedule* {
     const ReadyCode* const ready = variants_[i]->ready.load(std::memory_order_acquire);
-    const bool is_out = variants_[i]->is_refused.load(std::memory_order_relaxed) || (!may_give && ready != nullptr && ready->gives());
+    const bool is_out =
+        variants_[i]->is_refused.load(std::memory_order_relaxed) || (!may_give && ready != nullptr && ready->gives());
     return is_out ? nullptr : variants_[i]->schedule;
   };
   if (general == 1 && variants_[0]->schedule->guards.empty()) return schedule(0) == nullptr ? 1 : 0;
@@ -65,7 +66,8 @@ absl::StatusOr<const ReadyCode*> Kernel::Choose(const LaunchRequest& request, co
     index = Pick(values, true);  // now it is known what cannot be compiled
   }
   if (const ReadyCode* const giving = Giving(values)) {
-    const bool has_room = request.workspace != nullptr && reinterpret_cast<uintptr_t>(request.workspace) % kWorkspaceAlignment == 0 &&
+    const bool has_room = request.workspace != nullptr &&
+                          reinterpret_cast<uintptr_t>(request.workspace) % kWorkspaceAlignment == 0 &&
                           request.workspace_bytes >= plan_.WorkspaceBytes(values) + giving->GivenBytes(values);
     if (!has_room) index = Pick(values, false);
   }
@@ -94,7 +96,8 @@ absl::StatusOr<const ReadyCode*> Kernel::Resolve(const LaunchRequest& request, L
   TILERT_RETURN_IF_ERROR(plan_.Bind(request.tensors, request.scalars, request.workspace, request.workspace_bytes, values));
   const Variant& only = *variants_.back();
   const ReadyCode* const ready = only.ready.load(std::memory_order_acquire);
-  return ready != nullptr && !ready->gives() && ArgPlan::Satisfies(only.guard, values) && ready->MakeMaps(values, maps) ? ready : nullptr;
+  return ready != nullptr && !ready->gives() && ArgPlan::Satisfies(only.guard, values) && ready->MakeMaps(values, maps) ? ready
+                                                                                                                        : nullptr;
 }
 
 absl::Status Kernel::Queue(const ReadyCode& code, const LaunchValues& values, LaunchMaps& maps, char* given,

@@ -23,7 +23,8 @@ bool IsPossible(const Program& program, const KernelRecord& kernel, const Kernel
     case KernelArg::Kind::kScalar: return arg.index < program.scalars.size() && arg.bytes >= 1 && arg.bytes <= 8;
     case KernelArg::Kind::kTensorMap: return arg.index < kernel.maps.size() && arg.bytes == sizeof(cuda::TensorMap);
     case KernelArg::Kind::kGiven:
-      return arg.index > 0 && arg.index <= kMaxGivenBytes && arg.index % kWorkspaceAlignment == 0 && arg.bytes == 8 && kernel.persistent;
+      return arg.index > 0 && arg.index <= kMaxGivenBytes && arg.index % kWorkspaceAlignment == 0 && arg.bytes == 8 &&
+             kernel.persistent;
   }
   return false;
 }

@@ -52,7 +52,8 @@ class ReadyCode {
   absl::Status AddKernel(KernelRecord record, cuda::Function function, uint32_t first_map);
   absl::Status FitClusters(const KernelRecord& record, cuda::Function function, int64_t* most_blocks) const;
   bool EncodeMaps(const LaunchValues& values, LaunchMaps& maps) const;
-  absl::Status LaunchOne(const Kernel& kernel, const LaunchValues& values, LaunchMaps& maps, char* given, cuda::Stream stream) const;
+  absl::Status LaunchOne(const Kernel& kernel, const LaunchValues& values, LaunchMaps& maps, char* given,
+                         cuda::Stream stream) const;
   static int64_t Blocks(const Kernel& kernel, const LaunchValues& values);
 
   const Runtime& runtime_;

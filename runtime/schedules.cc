@@ -110,9 +110,8 @@ void KeepChosen(const Program& program, const Values& dims, std::vector<Schedule
     if (open != nullptr) *open = size;
     // Those that share tiles are for launches that bring workspace.
     for (const bool may_share : {true, false}) {
-      const int best = CheapestSchedule(schedules.size(), values, [&](size_t i) {
-        return schedules[i].shares_tiles && !may_share ? nullptr : &schedules[i];
-      });
+      const int best = CheapestSchedule(
+          schedules.size(), values, [&](size_t i) { return schedules[i].shares_tiles && !may_share ? nullptr : &schedules[i]; });
       if (best >= 0) is_chosen[static_cast<size_t>(best)] = true;
     }
     if (open == nullptr) break;

@@ -1,5 +1,5 @@
-// Sums that blocks leave for each other in the workspace, where they share the iterations of tiles. Blocks run in the order of their numbers then: what a block takes,
-// one before it has given.
+// Sums that blocks leave for each other in the workspace, where they share the iterations of tiles. Blocks run in the order of
+// their numbers then: what a block takes, one before it has given.
 #include "ir/status_util.h"
 #include "lowering/simulator/block.h"
 
@@ -27,8 +27,10 @@ void ThreadBlock::GiveSums(Warp& warp, const CSumsGive& give) {
 void ThreadBlock::TakeFrom(Warp& warp, const CSumsTake& take, int64_t block) {
   for (const BufferId sum : take.sums) {
     const auto found = run_.given.find({block, sum, warp.index});
-    if (found == run_.given.end()) return Fail(warp, 0, Cat("waits for ", Info(sum).source->name, " of block ", block, ", which does not give it"));
-    if (found->second.taken) return Fail(warp, 0, Cat("takes ", Info(sum).source->name, " of block ", block, ", which has been taken"));
+    if (found == run_.given.end())
+      return Fail(warp, 0, Cat("waits for ", Info(sum).source->name, " of block ", block, ", which does not give it"));
+    if (found->second.taken)
+      return Fail(warp, 0, Cat("takes ", Info(sum).source->name, " of block ", block, ", which has been taken"));
     found->second.taken = true;
     Places to;
     to.buffer = sum;

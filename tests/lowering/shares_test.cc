@@ -1,5 +1,5 @@
-// Which iterations of which tiles are whose (kir::SharesOf): each is one block's, in parts that follow each other; and the walk that kernels make of it
-// (prelude/shares.cuh) is the same.
+// Which iterations of which tiles are whose (kir::SharesOf): each is one block's, in parts that follow each other; and the walk
+// that kernels make of it (prelude/shares.cuh) is the same.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "lowering/kernel_ir.h"
@@ -96,7 +96,8 @@ TEST(Shares, AreEven) {
 TEST(Shares, KernelsWalkTheSame) {
   ForManyCases([](int64_t tiles, int64_t trips, int64_t workers) {
     for (int64_t worker = 0; worker < workers; ++worker) {
-      const std::vector<kir::Share> expected = kir::SharesOf(tiles, trips, workers, worker), walked = Walk(tiles, trips, workers, worker);
+      const std::vector<kir::Share> expected = kir::SharesOf(tiles, trips, workers, worker),
+                                    walked = Walk(tiles, trips, workers, worker);
       ASSERT_TRUE(std::equal(expected.begin(), expected.end(), walked.begin(), walked.end(), Same)) << "worker " << worker;
     }
   });
@@ -106,7 +107,8 @@ TEST(Shares, KernelsWalkTheSame) {
 TEST(Shares, KernelsWaitForThoseBefore) {
   ForManyCases([](int64_t tiles, int64_t trips, int64_t workers) {
     for (int64_t worker = 0; worker < workers; ++worker) {
-      for (Shares s(static_cast<u32>(worker), static_cast<u32>(workers), static_cast<u32>(tiles), static_cast<int>(trips)); s.next();) {
+      for (Shares s(static_cast<u32>(worker), static_cast<u32>(workers), static_cast<u32>(tiles), static_cast<int>(trips));
+           s.next();) {
         std::vector<u32> expected, waits;
         for (int64_t w = worker; w-- > 0;) {
           for (const kir::Share& share : kir::SharesOf(tiles, trips, workers, w)) {

@@ -75,10 +75,11 @@ TEST(SplitSums, AllSynchronisationIsNeeded) {
 
 // All blocks share all tiles: fewer, as many and more of them than tiles; fewer iterations than blocks.
 TEST(SplitSums, TilesThatAllBlocksShareAgree) {
-  const std::pair<const char*, std::vector<Shape>> kCases[] = {{"split=0", {{1, 8, 8}, {65, 72, 64}, {200, 136, 520}, {33, 64, 1032}}},
-                                                               {"split=0 start=true", {{20, 72, 200}, {130, 72, 328}, {9, 8, 0}}},
-                                                               {"split=0 bn=128 threads=256 bm=128", {{130, 264, 328}}},
-                                                               {"split=0 bm=16", {{40, 72, 136}}}};
+  const std::pair<const char*, std::vector<Shape>> kCases[] = {
+      {"split=0", {{1, 8, 8}, {65, 72, 64}, {200, 136, 520}, {33, 64, 1032}}},
+      {"split=0 start=true", {{20, 72, 200}, {130, 72, 328}, {9, 8, 0}}},
+      {"split=0 bn=128 threads=256 bm=128", {{130, 264, 328}}},
+      {"split=0 bm=16", {{40, 72, 136}}}};
   for (const auto& [settings, shapes] : kCases) {
     Comparison comparison(Split("product", settings));
     for (int round = 0; round < 3; ++round) {  // other numbers of blocks
@@ -88,7 +89,8 @@ TEST(SplitSums, TilesThatAllBlocksShareAgree) {
   }
   Comparison two(Split("two_products", "split=0"));
   for (int64_t k : {8, 96, 168})
-    two.ExpectAgrees(MakeArgs({{kF16, {70, k}}, {kF16, {72, k}}, {kF16, {72, k}}, {kF32, {70, 72}}}), kSingle, absl::StrCat("two products, ", k));
+    two.ExpectAgrees(MakeArgs({{kF16, {70, k}}, {kF16, {72, k}}, {kF16, {72, k}}, {kF32, {70, 72}}}), kSingle,
+                     absl::StrCat("two products, ", k));
   for (const char* settings : {"split=0", "split=0 stages=0"}) {
     Comparison rows(Split("row_sums", settings));
     for (int64_t n : {1, 128, 640, 1001})
@@ -97,8 +99,9 @@ TEST(SplitSums, TilesThatAllBlocksShareAgree) {
 }
 
 TEST(SplitSums, ClustersThatShareTilesAgree) {
-  const Program program = CompileSource("kernels/gemm.py", "gemm",
-                                        ParseSettings("block_M=64 block_N=64 block_K=64 threads=128 num_stages=2 transpose_B=true split=0 cluster_M=2"));
+  const Program program = CompileSource(
+      "kernels/gemm.py", "gemm",
+      ParseSettings("block_M=64 block_N=64 block_K=64 threads=128 num_stages=2 transpose_B=true split=0 cluster_M=2"));
   Comparison comparison(program);
   for (const Shape& s : {Shape{65, 200, 328}, Shape{200, 72, 72}, Shape{130, 136, 648}}) {
     comparison.ExpectAgrees(MakeArgs({{kF16, {s[0], s[2]}}, {kF16, {s[1], s[2]}}, {kF16, {s[0], s[1]}}}), kHalf,
@@ -106,7 +109,8 @@ TEST(SplitSums, ClustersThatShareTilesAgree) {
   }
 }
 
-// Every barrier and wait, and the sums that go from block to block, taken away or done twice in turn: found with one block or with several.
+// Every barrier and wait, and the sums that go from block to block, taken away or done twice in turn: found with one block or
+// with several.
 TEST(SplitSums, AllSynchronisationOfSharedTilesIsNeeded) {
   const Program program = Split("product", "split=0 bm=64 bn=64 stages=2");
   const kir::Kernel kernel = Planned(program);
@@ -138,7 +142,8 @@ TEST(SplitSums, WhatAllBlocksShare) {
   const kir::Kernel general = Planned(Split("product", "split=0"), "sm_90a", false);
   EXPECT_THAT(general.schedule, HasSubstr("not shared: no tile of the loop comes by TMA"));
   EXPECT_EQ(kir::GivenBytes(general), 0);
-  EXPECT_THAT(Planned(Split("product", "split=0"), "sm_80").schedule, HasSubstr("not split: blocks of the target take one tile each"));
+  EXPECT_THAT(Planned(Split("product", "split=0"), "sm_80").schedule,
+              HasSubstr("not split: blocks of the target take one tile each"));
   EXPECT_THAT(Planned(Split("ragged", "")).schedule, HasSubstr("not split: how many iterations there are depends on the block"));
 }
 
@@ -175,7 +180,8 @@ TEST(SplitSums, WhatIsNot) {
 TEST(SplitSums, CompileClean) {
   if (!HasNvrtc()) GTEST_SKIP() << "no NVRTC";
   const Target target = *FindTarget("sm_90a");
-  for (const char* settings : {"bm=136 bn=128 threads=256", "split=4", "split=0", "split=0 bm=128 bn=256 threads=256", "split=0 bm=136 bn=128 threads=256"}) {
+  for (const char* settings : {"bm=136 bn=128 threads=256", "split=4", "split=0", "split=0 bm=128 bn=256 threads=256",
+                               "split=0 bm=136 bn=128 threads=256"}) {
     const Program program = Split("product", settings);
     for (const ArgClass& arg_class : {FastArgClass(program), GeneralArgClass(program)}) {
       const absl::StatusOr<Lowered> lowered = Lower(program, arg_class, target);

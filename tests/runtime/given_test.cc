@@ -1,5 +1,5 @@
-// Code whose blocks leave sums for each other in workspace of its own, on the fake driver with made-up code: who asks for the workspace, where it
-// lies, and what runs without it.
+// Code whose blocks leave sums for each other in workspace of its own, on the fake driver with made-up code: who asks for the
+// workspace, where it lies, and what runs without it.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -72,7 +72,8 @@ class GivenTest : public RuntimeFixture {
 
   std::vector<TensorArg> Tensors(int64_t n) {
     shape_ = {n};
-    return {{reinterpret_cast<void*>(kA), DType::kFloat32, shape_, {}}, {reinterpret_cast<void*>(kB), DType::kFloat32, shape_, {}}};
+    return {{reinterpret_cast<void*>(kA), DType::kFloat32, shape_, {}},
+            {reinterpret_cast<void*>(kB), DType::kFloat32, shape_, {}}};
   }
 
   FakeLaunch Launch(int64_t n, uintptr_t workspace, uint64_t workspace_bytes) {
@@ -86,7 +87,9 @@ class GivenTest : public RuntimeFixture {
     return fake_->Launches().back();
   }
 
-  uint64_t BytesFor(int64_t tiles) const { return kBytesEach * static_cast<uint64_t>(std::min<int64_t>(tiles * 8, runtime_->device().sm_count)); }
+  uint64_t BytesFor(int64_t tiles) const {
+    return kBytesEach * static_cast<uint64_t>(std::min<int64_t>(tiles * 8, runtime_->device().sm_count));
+  }
 
   std::shared_ptr<Runtime> runtime_;
   std::shared_ptr<Kernel> kernel_;
