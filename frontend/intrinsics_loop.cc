@@ -79,7 +79,7 @@ Value Pipelined(Evaluator& e, const Args& args) {
   loop.for_kind = ForKind::kPipelined;
   if (!ReadBounds(e, args, &loop)) return Poison{};
   if (args.Has("num_stages") && !ReadConstant(e, args, "num_stages", 0, 16, &loop.num_stages)) return Poison{};
-  if (args.Has("split") && !ReadConstant(e, args, "split", 1, kMaxClusterBlocks, &loop.split.emplace())) return Poison{};
+  if (args.Has("split") && !ReadConstant(e, args, "split", 0, kMaxClusterBlocks, &loop.split.emplace())) return Poison{};
   for (const char* name : {"order", "stage"}) {
     if (!args.Has(name)) continue;
     const auto list = e.Ints(args[name], args.RangeOf(name), name);

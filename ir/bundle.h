@@ -43,9 +43,9 @@ struct TuningRecord {
 // How to launch one kernel of a cubin. The grid follows from the program.
 struct CubinKernel {
   struct Arg {
-    enum class Kind : uint8_t { kInvalid, kTensor, kDim, kScalar, kTensorMap };
+    enum class Kind : uint8_t { kInvalid, kTensor, kDim, kScalar, kTensorMap, kGiven };
     Kind kind = Kind::kInvalid;
-    uint32_t index = kNoId;  // BufferId, dim or scalar of the program; kTensorMap: index into maps
+    uint32_t index = kNoId;  // BufferId, dim or scalar of the program; kTensorMap: index into maps; kGiven: bytes of workspace for each block
     uint32_t bytes = 0;
     bool operator==(const Arg&) const = default;
   };

@@ -70,7 +70,7 @@ absl::Status CheckVariants(const Bundle& bundle) {
 }
 
 absl::Status CheckArg(const CubinKernel& kernel, const CubinKernel::Arg& arg, const std::string& path) {
-  if (arg.kind == CubinKernel::Arg::Kind::kInvalid || arg.kind > CubinKernel::Arg::Kind::kTensorMap)
+  if (arg.kind == CubinKernel::Arg::Kind::kInvalid || arg.kind > CubinKernel::Arg::Kind::kGiven)
     return InvalidArgument(path, ": unknown kind of argument");
   const bool is_map = arg.kind == CubinKernel::Arg::Kind::kTensorMap;
   if (is_map && arg.index >= kernel.maps.size()) return InvalidArgument(path, ": tensor map ", arg.index, " does not exist");

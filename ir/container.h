@@ -22,7 +22,7 @@
 namespace tilert {
 
 inline constexpr uint16_t kBundleMajor = 1;
-inline constexpr uint16_t kBundleMinor = 2;  // the newest minor version that this library knows
+inline constexpr uint16_t kBundleMinor = 3;  // the newest minor version that this library knows
 inline constexpr size_t kHeaderBytes = 64;
 inline constexpr size_t kBlobAlign = 64;
 

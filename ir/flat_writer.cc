@@ -87,6 +87,12 @@ Offset<flat::Launch> BundleWriter::AddLaunch(const Launch& launch, size_t i, con
 Offset<flat::Program> BundleWriter::AddProgram(const Program& p) {
   const FlatProgram f(p, strings_);
   for (const flat::Stmt& stmt : f.stmts) minor_ = std::max(minor_, SinceMinor(stmt.op()));
+  for (const Launch& launch : p.launches) {
+    ForEachStmt(launch.body, [&](const Stmt& stmt) {
+      auto* loop = std::get_if<For>(&stmt.op);
+      if (loop != nullptr && loop->split && p.exprs.IsInt(loop->split, 0)) minor_ = std::max<uint16_t>(minor_, 3);
+    });
+  }
   std::vector<uint32_t> file_names;
   for (const std::string& file : p.files) file_names.push_back(Text(file));
   const auto files = fbb_.CreateVector(file_names);
@@ -134,7 +140,10 @@ Offset<flat::Cubin> BundleWriter::AddCubin(const PrebuiltCubin& c) {
   const uint32_t blob = AddBlob(c.code);
   const auto kernels = Tables<flat::Kernel>(c.kernels, [&](const CubinKernel& k, size_t) {
     std::vector<flat::KernelArg> args;
-    for (const CubinKernel::Arg& a : k.args) args.emplace_back(static_cast<flat::ArgKind>(a.kind), a.index, a.bytes);
+    for (const CubinKernel::Arg& a : k.args) {
+      if (a.kind == CubinKernel::Arg::Kind::kGiven) minor_ = std::max<uint16_t>(minor_, 3);
+      args.emplace_back(static_cast<flat::ArgKind>(a.kind), a.index, a.bytes);
+    }
     const auto args_vector = fbb_.CreateVectorOfStructs(args);
     Offset<flatbuffers::Vector<Offset<flat::TensorMap>>> maps;
     if (!k.maps.empty())

@@ -242,8 +242,8 @@ void RegionChecker::CheckStmt(const For& s) {
   if (!Known(s.num_stages) || *Known(s.num_stages) < 0 || *Known(s.num_stages) > 16)
     c_.Error("num_stages must be a number or constant of 0 … 16, not ", c_.Text(s.num_stages));
   if (s.split && !is_pipelined) c_.Error("split belongs to T.Pipelined: use that loop, or leave it out");
-  if (s.split && (!Known(s.split) || *Known(s.split) < 1 || *Known(s.split) > kMaxClusterBlocks))
-    c_.Error("split must be a number or constant of 1 … ", kMaxClusterBlocks, ", not ", c_.Text(s.split));
+  if (s.split && (!Known(s.split) || *Known(s.split) < 0 || *Known(s.split) > kMaxClusterBlocks))
+    c_.Error("split must be a number or constant of 0 … ", kMaxClusterBlocks, ", not ", c_.Text(s.split));
   std::vector<bool> taken(s.body.size());
   for (const auto* list : {&s.order, &s.stage}) {
     if (!list->empty() && list->size() != s.body.size()) {

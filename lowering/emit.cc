@@ -35,6 +35,7 @@ constexpr OptionalPart kOptionalParts[] = {
      }},
     {"barrier.cuh", IsAny<kir::MbarArrive, kir::MbarWait>},
     {"cluster.cuh", IsAny<kir::ClusterSync, kir::PartStore, kir::PartAdd>},
+    {"shares.cuh", IsAny<kir::SumsGive, kir::SumsTake>},
     {"tma.cuh", IsAny<kir::TmaLoad, kir::TmaStore, kir::StoreWait>},
     {"multicast.cuh",
      [](const kir::StmtOp& op) {
@@ -104,6 +105,7 @@ std::string Signature(const EmitContext& c) {
   for (const std::string& map : c.maps) add(Cat("const __grid_constant__ TensorMap ", map));
   for (const std::string& dim : c.dims) add(Cat(c.kernel.index32 ? "int " : "i64 ", dim));
   for (size_t i = 0; i < c.scalars.size(); ++i) add(Cat(MemoryType(c.kernel.scalars[i].dtype), " ", c.scalars[i]));
+  if (kir::GivenBytes(c.kernel) > 0) add("u8* given");
   return text;
 }
 
@@ -250,7 +252,7 @@ EmitContext::EmitContext(const kir::Kernel& kernel, const Target& target)
       ranges(kernel),
       vars(kernel.vars.size()),
       accumulators(WgmmaAccumulators(kernel)) {
-  for (std::string_view own : {"lane", "warp", "block_warp", "leader", "smem", "smem_base", "cluster_barrier", "sync_phase"})
+  for (std::string_view own : {"lane", "warp", "block_warp", "leader", "smem", "smem_base", "cluster_barrier", "sync_phase", "given", "shares"})
     names.Fresh(own);
   for (const std::string& function : WgmmaNames(kernel)) names.Fresh(function);
   for (const kir::Buffer& buffer : kernel.buffers) buffers.push_back(names.Fresh(buffer.name));

@@ -125,6 +125,10 @@ void Emit(EmitContext& c, const kir::MbarExpect& s);       // emit_threads.cc
 void Emit(EmitContext& c, const kir::ClusterSync&);        // emit_roles.cc
 void Emit(EmitContext& c, const kir::PartStore& s);        // emit_roles.cc
 void Emit(EmitContext& c, const kir::PartAdd& s);          // emit_roles.cc
+void Emit(EmitContext& c, const kir::SumsGive& s);         // emit_shares.cc
+void Emit(EmitContext& c, const kir::SumsTake& s);         // emit_shares.cc
+// The loop over this block's shares of tiles; returns the number of the tile, a C expression.
+std::string OpenShares(EmitContext& c, const std::string& worker, const std::string& workers, const std::string& tiles);  // emit_shares.cc
 void Emit(EmitContext& c, const kir::Acquire& s);          // emit_ring.cc
 void Emit(EmitContext& c, const kir::ExpectTx& s);         // emit_ring.cc
 void Emit(EmitContext& c, const kir::Release& s);          // emit_ring.cc

@@ -118,15 +118,20 @@ void Emit(EmitContext& c, const kir::Roles& roles) {
 void Emit(EmitContext& c, const kir::ForTiles& loop) {
   const std::vector<std::string> extents = ClusterGrid(c);
   c.Open("{");
-  const std::string tiles = c.names.Fresh("tiles"), tile = c.names.Fresh("tile");
+  const std::string tiles = c.names.Fresh("tiles");
   c.out.Line(Cat("const u32 ", tiles, " = ", absl::StrJoin(extents, " * "), ";"));
   const int instances = c.role.role == nullptr ? 1 : c.role.role->instances;
   const std::string number = ClusterNumber(c, "blockIdx.x"), count = ClusterNumber(c, "gridDim.x");
   const std::string first = instances == 1 ? number : Cat(number, " + ", c.role.instance, " * ", count);
-  c.out.Line("#pragma unroll 1");
-  c.Open(Cat("for (u32 ", tile, " = ", first, "; ", tile, " < ", tiles, "; ", tile,
-             " += ", instances == 1 ? "" : Cat(instances, " * "), count, ") {"));
-  EmitBlockVars(c, tile);
+  if (c.kernel.shared_trips) {
+    EmitBlockVars(c, OpenShares(c, number, count, tiles));
+  } else {
+    const std::string tile = c.names.Fresh("tile");
+    c.out.Line("#pragma unroll 1");
+    c.Open(Cat("for (u32 ", tile, " = ", first, "; ", tile, " < ", tiles, "; ", tile,
+               " += ", instances == 1 ? "" : Cat(instances, " * "), count, ") {"));
+    EmitBlockVars(c, tile);
+  }
   EmitBlock(c, loop.body);
   c.Close();
   c.Close();

@@ -330,6 +330,8 @@ std::string Describe(const EmitContext& c, const kir::StmtOp& op) {
                         },
                         [&](const kir::PartStore& s) { return Cat("this block's part of ", names[s.src]); },
                         [&](const kir::PartAdd& s) { return Cat(names[s.acc], " += the part of another block"); },
+                        [](const kir::SumsGive&) { return std::string("sums for the block that has the end of the tile"); },
+                        [](const kir::SumsTake&) { return std::string("sums of the blocks that had the tile's first iterations"); },
                         [&](const kir::Mma& s) { return Cat(names[s.acc], " += ", names[s.a], " * ", names[s.b]); },
                         [](const kir::BarSync&) { return std::string(); },
                         [](const kir::Print&) { return std::string(); },

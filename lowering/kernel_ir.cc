@@ -85,6 +85,8 @@ template <> constexpr bool kNoExprs<OrderWait> = true;
 template <> constexpr bool kNoExprs<OrderPass> = true;
 template <> constexpr bool kNoExprs<ClusterSync> = true;
 template <> constexpr bool kNoExprs<PartStore> = true;
+template <> constexpr bool kNoExprs<SumsGive> = true;
+template <> constexpr bool kNoExprs<SumsTake> = true;
 
 // The visitor of ForEachExpr; `visit` takes Expr& or const Expr&.
 template <typename AnyStmt, typename Visit>
@@ -206,6 +208,7 @@ std::vector<int> PeersOf(const Kernel& kernel, const Ring& ring, int rank) {
 }
 
 std::vector<int64_t> PartExtents(int64_t registers, int warps) { return {(registers + 3) / 4, int64_t{warps} * kLanes, 4}; }
+int64_t PartBytes(int64_t registers, int warps) { return (registers + 3) / 4 * warps * kLanes * 16; }
 
 size_t SubscriptCount(const Buffer& buffer) {
   switch (buffer.space) {
@@ -225,6 +228,53 @@ std::vector<SharedUse> SharedUses(const Kernel& kernel, const Stmt& stmt) {
   std::vector<SharedUse> uses;
   AddUses(kernel, stmt, &uses);
   return uses;
+}
+
+namespace {
+
+// The sums that statements of `block` give, and how many warps run them.
+const SumsGive* FindGive(const Block& block, int* warps) {
+  for (const Stmt& stmt : block) {
+    if (auto* give = std::get_if<SumsGive>(&stmt.op)) return give;
+    if (auto* roles = std::get_if<Roles>(&stmt.op)) {
+      for (const Role& role : roles->roles) {
+        *warps = role.warps;
+        if (const SumsGive* give = FindGive(role.body, warps)) return give;
+      }
+      continue;
+    }
+    for (const Block* child : ChildBlocks(stmt)) {
+      if (const SumsGive* give = FindGive(*child, warps)) return give;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+int64_t GivenBytes(const Kernel& kernel) {
+  int warps = kernel.warps;
+  const SumsGive* const give = FindGive(kernel.body, &warps);
+  if (give == nullptr) return 0;
+  int64_t bytes = kFlagBytes;
+  for (BufferId id : give->sums) bytes += PartBytes(kernel.buffers[id].layout.regs(), warps);
+  return (bytes + 255) / 256 * 256;
+}
+
+std::vector<Share> SharesOf(int64_t tiles, int64_t trips, int64_t workers, int64_t worker) {
+  std::vector<Share> shares;
+  const int64_t whole = trips <= 0 ? tiles : tiles / workers * workers;
+  for (int64_t tile = worker; tile < whole; tile += workers) shares.push_back({tile, 0, std::max<int64_t>(trips, 0)});
+  const int64_t left = tiles - whole, rest = left * trips;
+  const int64_t even = left > 0 && 2 * left <= workers ? workers / left * left : 0, sharers = 8 * even >= 7 * workers ? even : workers;
+  if (worker >= sharers) return shares;
+  const int64_t first = rest * worker / sharers;
+  for (int64_t end = rest * (worker + 1) / sharers; end > first;) {
+    const int64_t tile = (end - 1) / trips, start = tile * trips, begin = std::max(first, start);
+    shares.push_back({whole + tile, begin - start, end - start});
+    end = begin;
+  }
+  return shares;
 }
 
 }  // namespace tilert::kir

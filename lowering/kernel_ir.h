@@ -45,6 +45,10 @@ struct Kernel {
   std::vector<int> cluster;
   VarId cluster_rank = kNoId;        // bound in the whole kernel
   VarId has_block = kNoId;           // bound with block_vars: 1, or 0 outside the grid
+  // Given: ForTiles shares out the iterations 0 … shared_trips − 1 of a loop that each tile has, evenly over the blocks, or clusters, of the launch (SharesOf), and
+  // binds share_begin and share_end with block_vars: the iterations of the tile that are this block's.
+  Expr shared_trips;
+  VarId share_begin = kNoId, share_end = kNoId;
   int64_t cluster_barrier = -1;      // bytes into the dynamic shared memory: an mbarrier for ClusterSync in a role
   std::vector<Ring> rings;
   std::vector<Barrier> barriers;
@@ -83,6 +87,17 @@ int ClusterSize(const Kernel& kernel);
 int ClusterExtent(const Kernel& kernel, ClusterAxes axes);
 // Extents of a part (PartStore) for `warps` warps that hold `registers` 4-byte registers a thread: chunks of 16 bytes, threads, elements of a chunk.
 std::vector<int64_t> PartExtents(int64_t registers, int warps);
+int64_t PartBytes(int64_t registers, int warps);
+// Bytes of workspace for each block of a kernel with SumsGive, a multiple of 256; 0 without. A flag for each warp that gives, then the sums, each as a part
+// (PartExtents), in the order of SumsGive.
+int64_t GivenBytes(const Kernel& kernel);
+inline constexpr int64_t kFlagBytes = 256, kFlagEachBytes = 8;
+// What block, or cluster, number `worker` of `workers` does of `tiles` tiles of `trips` iterations each, in order. As many tiles as `workers` goes into are whole;
+// of what is left each gets as many iterations as the others, one at most apart, the last first: what it leaves to the next worker comes before what it waits for.
+// Where there are several workers for each tile that is left, all tiles get equally many if that leaves no more than an eighth of the workers without.
+struct Share { int64_t tile = 0, begin = 0, end = 0; };
+inline constexpr int64_t kMostShares = 8;  // blocks that a launch has for each tile, at most
+std::vector<Share> SharesOf(int64_t tiles, int64_t trips, int64_t workers, int64_t worker);
 // The axis of the CTAs that work on one block, as a set.
 ClusterAxes SplitAxis(const Kernel& kernel);
 // Ranks of the CTAs among which slots of `ring` are shared with CTA `rank`, itself included, ascending: it fills for them and they release to it.

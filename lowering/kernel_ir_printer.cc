@@ -203,8 +203,17 @@ class Printer {
       warp += count;
     }
   }
+  std::string Names(const std::vector<BufferId>& buffers) const {
+    std::string text;
+    for (BufferId id : buffers) text += Cat(text.empty() ? "" : ", ", BufferName(id));
+    return text;
+  }
+  void Print(const SumsGive& op) { Line(Cat("sums.give ", Names(op.sums))); }
+  void Print(const SumsTake& op) { Line(Cat("sums.take ", Names(op.sums))); }
   void Print(const ForTiles& op) {
-    Line("for tiles:");
+    const std::string shares = kernel_.shared_trips ? Cat(", iterations ", names_.var(kernel_.share_begin), " to ", names_.var(kernel_.share_end), " of ",
+                                                          E(kernel_.shared_trips)) : "";
+    Line(Cat("for tiles", shares, ":"));
     Nested(op.body);
   }
   void Print(const Wgmma& op) {

@@ -15,7 +15,7 @@ constexpr const char* kOpNames[] = {
     "mma",         "barrier",      "print",      "assert",   "roles",           "for_tiles",        "wgmma",
     "wgmma.fence", "wgmma.commit", "wgmma.wait", "tma.load", "tma.store",       "tma.store.commit", "tma.store.wait",
     "proxy_fence", "acquire",      "expect_tx",  "release",  "advance",         "order.wait",       "order.pass",
-    "cluster.sync", "part.store", "part.add", "shuffle", "mbar.arrive", "mbar.wait", "mbar.expect"};
+    "cluster.sync", "part.store", "part.add", "sums.give", "sums.take", "shuffle", "mbar.arrive", "mbar.wait", "mbar.expect"};
 static_assert(std::size(kOpNames) == std::variant_size_v<StmtOp>);
 
 bool IsCIdentifier(const std::string& text) {

@@ -88,6 +88,9 @@ class KernelVerifier {
   void Check(const PartStore& op) { CheckPart(op.part, op.src); }
   void Check(const PartAdd& op);
   void CheckPart(BufferId part, BufferId registers);
+  void Check(const SumsGive& op) { CheckGiven(op.sums); }
+  void Check(const SumsTake& op) { CheckGiven(op.sums); }
+  void CheckGiven(const std::vector<BufferId>& sums);
   void ClusterTables();
   void Releases();  // rings count the arrivals that there are
 

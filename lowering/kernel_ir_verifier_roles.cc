@@ -149,6 +149,13 @@ void KernelVerifier::Check(const ForTiles& op, const std::string& path) {
   const std::vector<bool> bound = bound_;
   for (VarId var : kernel_.block_vars) Bind(var);
   if (!kernel_.cluster.empty()) Bind(kernel_.has_block);
+  if (kernel_.shared_trips) {
+    Integer(kernel_.shared_trips, "count of shared iterations");
+    Requires(role_ == nullptr || role_->instances == 1, "several instances of a role cannot share a tile");
+    Requires(kernel_.share_begin != kNoId && kernel_.share_end != kNoId, "shared iterations without variables for them");
+    if (failed()) return;
+    Bind(kernel_.share_begin), Bind(kernel_.share_end);
+  }
   Nested(op.body, path + ".body");
   bound_ = bound;
 }
@@ -230,6 +237,16 @@ void KernelVerifier::Check(const PartAdd& op) {
   CheckPart(op.part, op.acc);
   Integer(op.peer, "rank");
   Requires(!kernel_.cluster.empty(), "there are no clusters");
+}
+
+void KernelVerifier::CheckGiven(const std::vector<BufferId>& sums) {
+  Requires(static_cast<bool>(kernel_.shared_trips), "no iterations are shared");
+  Requires(!sums.empty(), "there are no sums");
+  Requires(warps_ * kFlagEachBytes <= kFlagBytes, "has flags for ", kFlagBytes / kFlagEachBytes, " warps, not for ", warps_);
+  for (BufferId id : sums) {
+    const Buffer* const held = Register(id, "the sum");
+    if (held != nullptr) Requires(DTypeBytes(held->dtype) == 4, "the sum has elements of type ", DTypeName(held->dtype), ", not of 4 bytes");
+  }
 }
 
 // ---- bulk tensor copies

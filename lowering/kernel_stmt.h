@@ -87,6 +87,12 @@ struct LaneReduce { ReduceOp op = ReduceOp::kInvalid; BufferId dst = kNoId, src 
 struct PartStore { BufferId part = kNoId, src = kNoId; };
 struct PartAdd { BufferId acc = kNoId, part = kNoId; Expr peer; };
 
+// Sums of a tile that several blocks of the launch share (Kernel::shared_trips). SumsGive: this block did not come to the tile's last iteration; all registers of
+// `sums` go to its place in the workspace (GivenBytes), once a launch, and a flag says so. SumsTake: it did; added to `sums` is what each block that had iterations
+// of the tile before it has given, from the nearest to the farthest: always in this order. Each warp takes from the warp of its number.
+struct SumsGive { std::vector<BufferId> sums; };
+struct SumsTake { std::vector<BufferId> sums; };
+
 // acc[m,n] += a[m,k]·b[n,k], register fragments in the layouts of lowering/layout.h, accumulators fp32 (or fp16), operands fp16/bf16.
 struct Mma { BufferId acc = kNoId, a = kNoId, b = kNoId; };
 
@@ -100,7 +106,7 @@ struct Assert { Expr cond; std::string message; };
 using StmtOp = std::variant<Declare, For, While, If, Break, Continue, Let, Elementwise, Store, Atomic, Copy, CpAsyncCommit, CpAsyncWait,
                             LaneReduce, Mma, BarSync, Print, Assert, Roles, ForTiles, Wgmma, WgmmaFence, WgmmaCommit, WgmmaWait, TmaLoad, TmaStore,
                             StoreCommit, StoreWait, ProxyFence, Acquire, ExpectTx, Release, Advance, OrderWait, OrderPass,
-                            ClusterSync, PartStore, PartAdd, Shuffle, MbarArrive, MbarWait, MbarExpect>;
+                            ClusterSync, PartStore, PartAdd, SumsGive, SumsTake, Shuffle, MbarArrive, MbarWait, MbarExpect>;
 
 // Special members are defined in kernel_ir.cc: compiled once, not in each source that holds one by value.
 struct Stmt {

@@ -249,6 +249,7 @@ std::vector<KernelArg> KernelArgs(const kir::Kernel& kernel) {
   for (uint32_t i = 0; i < kernel.scalars.size(); ++i) {
     args.push_back({KernelArg::Kind::kScalar, i, static_cast<uint32_t>(DTypeBytes(kernel.scalars[i].dtype))});
   }
+  if (const int64_t bytes = kir::GivenBytes(kernel); bytes > 0) args.push_back({KernelArg::Kind::kGiven, static_cast<uint32_t>(bytes), 8});
   return args;
 }
 

@@ -28,9 +28,9 @@ ArgClass FastArgClass(const Program& program);
 
 // One kernel parameter, in order.
 struct KernelArg {
-  enum class Kind : uint8_t { kTensor, kDim, kScalar, kTensorMap };
+  enum class Kind : uint8_t { kTensor, kDim, kScalar, kTensorMap, kGiven };
   Kind kind = Kind::kTensor;
-  uint32_t index = 0;  // BufferId, dim or scalar index of the program; kTensorMap: index of LoweredKernel::maps
+  uint32_t index = 0;  // BufferId, dim or scalar index of the program; kTensorMap: index of LoweredKernel::maps; kGiven: bytes of workspace for each block
   uint32_t bytes = 8;  // 8 for pointers and for dims (4 for dims with index32); the scalar's size; 128 for a tensor map (aligned to 64)
 };
 
@@ -43,7 +43,8 @@ struct LoweredTensorMap {
   bool operator==(const LoweredTensorMap&) const = default;
 };
 
-// The parameters of the kernel emitted from `kernel`: its global buffers in order, then its tensor maps, then all dims, then all scalars.
+// The parameters of the kernel emitted from `kernel`: its global buffers in order, then its tensor maps, then all dims, then all scalars; last, the workspace in
+// which blocks leave sums for each other (kir::SumsGive).
 std::vector<KernelArg> KernelArgs(const kir::Kernel& kernel);
 
 struct LoweredKernel {

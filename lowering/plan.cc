@@ -328,7 +328,7 @@ absl::Status PlanBuilder::EmitFor(const For& loop) {
 
 absl::Status PlanBuilder::EmitIf(const If& branch) {
   FlushAsync();
-  if (s_.split && branch.cond == s_.split->is_first) return EmitFirstShare(branch);
+  if (s_.split && branch.cond == s_.split->goes_on) return s_.split->ways == 0 ? EmitLastShare(branch) : EmitFirstShare(branch);
   kir::If out;
   TILERT_ASSIGN_OR_RETURN(out.cond, BlockExpr(branch.cond));
   TILERT_RETURN_IF_ERROR(EmitBlock(branch.then_body, out.then_body));

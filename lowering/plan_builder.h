@@ -149,7 +149,9 @@ class PlanBuilder {
 
   // plan_split.cc: loops that blocks share.
   void BindShare();
+  void BindShareOfAll();
   absl::Status EmitFirstShare(const If& branch);
+  absl::Status EmitLastShare(const If& branch);
 
   // plan_store.cc: results that leave through shared memory, by TMA or in pieces that the threads copy.
   void FindStores();

@@ -15,7 +15,7 @@ void PlanBuilder::FormCluster() {
         std::any_of(rings_.shared.begin(), rings_.shared.end(), [d](const auto& copy) { return copy.second.axes >> d & 1; });
     if (!shares) extents[d] = 1;
   }
-  if (s_.split) split_ = s_.split->ways;
+  if (s_.split && s_.split->ways > 0) split_ = s_.split->ways;
   if (std::all_of(extents.begin(), extents.end(), [](int extent) { return extent == 1; }) && split_ == 1) return;
   k_.cluster = std::move(extents);
   k_.cluster.push_back(split_);

@@ -155,7 +155,11 @@ void PlanBuilder::SkipOthers(kir::Block* out, bool before) {
 // What a producer knows when it begins.
 void PlanBuilder::SetProducerVars() {
   producer_vars_ = s_.L().block_vars;
-  if (s_.split) producer_vars_.push_back(s_.split->rank);
+  if (s_.split) {
+    for (const VarId var : {s_.split->rank, s_.split->begin, s_.split->end}) {
+      if (var != kNoId) producer_vars_.push_back(var);
+    }
+  }
 }
 
 // What the producer keeps of `block`.

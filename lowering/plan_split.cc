@@ -1,4 +1,5 @@
-// Loops that several blocks share (tile_split_sums.cc): their sums meet in shared memory, and the first block goes on with them.
+// Loops that several blocks share (tile_split_sums.cc). In a cluster sums meet in shared memory, and the first block goes on with them; those of all blocks meet in
+// the workspace, and the block that has the last iterations of a tile goes on.
 #include "ir/status_util.h"
 #include "lowering/plan_builder.h"
 
@@ -7,9 +8,39 @@ namespace tilert {
 // Which share is this block's: blocks of one share are neighbours in the cluster.
 void PlanBuilder::BindShare() {
   if (!s_.split) return;
+  if (s_.split->ways == 0) return BindShareOfAll();
   const int shares = s_.split->ways, blocks = kir::ClusterSize(k_) / shares;
   const Expr rank = VarExpr(k_.cluster_rank);
   substitutes_[s_.split->rank] = blocks == 1 ? rank : Fold(k_.exprs, k_.exprs.Binary(ExprOp::kFloorDiv, rank, Int(blocks)));
+}
+
+// Only blocks that walk over tiles can share them; others have all iterations of their one tile.
+void PlanBuilder::BindShareOfAll() {
+  const SplitSums& split = *s_.split;
+  const Expr trips = Tr(split.trips);
+  if (rings_.groups.empty()) {
+    substitutes_[split.begin] = Int(0), substitutes_[split.end] = trips;
+    s_.report += "  not shared: no tile of the loop comes by TMA\n";
+    return;
+  }
+  k_.shared_trips = trips;
+  k_.share_begin = NewVar("share_begin"), k_.share_end = NewVar("share_end");
+  substitutes_[split.begin] = VarExpr(k_.share_begin), substitutes_[split.end] = VarExpr(k_.share_end);
+}
+
+// What follows the loop, for the block that comes to the last iteration.
+absl::Status PlanBuilder::EmitLastShare(const If& branch) {
+  if (!k_.shared_trips) return EmitBlock(branch.then_body, *block_);
+  RetireAll();
+  FillNow({});
+  std::vector<BufferId> sums;
+  for (BufferId id : s_.split->sums) sums.push_back(buffers_[id]);
+  const Expr is_last = Tr(branch.cond);
+  Emit(kir::If{k_.exprs.Unary(ExprOp::kNot, is_last), {{kir::SumsGive{sums}, loc_}}, {}});
+  kir::If rest{is_last, {{kir::SumsTake{std::move(sums)}, loc_}}, {}};
+  TILERT_RETURN_IF_ERROR(EmitBlock(branch.then_body, rest.then_body));
+  Emit(std::move(rest));
+  return absl::OkStatus();
 }
 
 // What follows the loop: every block but the first leaves its sums where the first can read them.

@@ -82,6 +82,14 @@ absl::Status CheckVisits(const Compiled& kernel, const Run& run) {
   return absl::OkStatus();
 }
 
+absl::Status CheckGiven(const Compiled& kernel, const Run& run) {
+  for (const auto& [from, given] : run.given) {
+    if (!given.taken)
+      return Internal("kernel ", kernel.kernel->name, ": nobody takes the sums that warp ", std::get<2>(from), " of block ", std::get<0>(from), " gives");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RunOnce(const Compiled& kernel, const SimArgs& args, const SimOptions& options, Run& run) {
   TILERT_RETURN_IF_ERROR(BindTensors(kernel, args, run));
   int64_t tiles = 1;
@@ -100,12 +108,19 @@ absl::Status RunOnce(const Compiled& kernel, const SimArgs& args, const SimOptio
   }
   if (kernel.kernel->raster_panel > 0 && static_cast<int64_t>(coords.size()) != tiles)
     return Internal("kernel ", kernel.kernel->name, ": its raster order visits ", coords.size(), " of ", tiles, " tiles");
+  const bool shares = static_cast<bool>(kernel.kernel->shared_trips);
   if (kernel.persistent && clusters > 0) {
+    // What sums are made of depends on how many blocks share them.
+    std::mt19937_64 same(options.seed);
+    if (shares) clusters *= kir::kMostShares;
     clusters = options.blocks > 0 ? std::min((options.blocks + size - 1) / size, clusters)
-                                  : 1 + static_cast<int64_t>(run.random() % static_cast<uint64_t>(clusters));
+                                  : 1 + static_cast<int64_t>((shares ? same : run.random)() % static_cast<uint64_t>(clusters));
   }
   run.blocks = clusters * size;
-  for (uint32_t number : RandomOrder(clusters, run.random)) TILERT_RETURN_IF_ERROR(Cluster(run, number).Execute());
+  std::vector<uint32_t> order = RandomOrder(clusters, run.random);
+  if (shares) std::sort(order.begin(), order.end());
+  for (uint32_t number : order) TILERT_RETURN_IF_ERROR(Cluster(run, number).Execute());
+  TILERT_RETURN_IF_ERROR(CheckGiven(kernel, run));
   return CheckVisits(kernel, run);
 }
 

@@ -1,6 +1,6 @@
 // The simulator: runs a KernelIr on the CPU as a GPU would, and looks for what a GPU would not tell.
 //
-// Blocks run one after another in random order; the warps of a block (of all its roles) are interleaved at random, statement
+// Blocks run one after another in random order (in their own where they share tiles: one waits for those before it only); the warps of a block (of all its roles) are interleaved at random, statement
 // by statement, and asynchronous work (cp.async, TMA, wgmma) happens at random moments in between, from a seed that an error
 // names, so that it can be replayed. Every thread has its own registers, laid out as the kernel says; shared memory is one
 // byte array. Reported, each with statement, thread and coordinates:
@@ -16,7 +16,8 @@
 //   - elements that the executing thread does not hold, layouts and alignments that are not those of the instruction (mma,
 //     ldmatrix, stmatrix, wgmma, TMA), points of one Elementwise that depend on each other;
 //   - `inside` flags that are not true, versions and register elements that do not exist, vectors that are not aligned or not
-//     contiguous; tiles of a persistent kernel that are visited twice or never.
+//     contiguous; tiles of a persistent kernel that are visited twice or never, sums of shared tiles that are given or taken twice or
+//     never.
 // Its word is "checked", not "proved": it sees the interleavings, trip counts and shapes it is given. Happens-before does not
 // depend on the interleaving, so a missing barrier is found by any of them.
 #pragma once

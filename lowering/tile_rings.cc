@@ -43,7 +43,10 @@ class RingFinder {
     }
     std::vector<VarId> known = launch_.block_vars;
     for (size_t d = 0; d < known.size(); ++d) varies_[known[d]] = kir::ClusterAxes{1} << d;
-    if (s_.split) known.push_back(s_.split->rank), varies_[s_.split->rank] = kir::ClusterAxes{1} << launch_.grid.size();
+    if (s_.split && s_.split->ways > 0) known.push_back(s_.split->rank), varies_[s_.split->rank] = kir::ClusterAxes{1} << launch_.grid.size();
+    if (s_.split && s_.split->ways == 0) {  // all blocks of a cluster have the same share
+      for (const VarId var : {s_.split->begin, s_.split->end}) known.push_back(var), varies_[var] = 0;
+    }
     Visit(launch_.body, {known, 1, false, true, s_.Int(1)});
     DropUnsafe();
     for (const Candidate& candidate : candidates_) Add(candidate);

@@ -1,6 +1,7 @@
 // Split reductions: T.Pipelined(…, split=S) gives each of S blocks, a cluster, a part of the loop's iterations. That is possible where all that an iteration
 // leaves to later ones is sums in fragments: each block adds up its own from zero, the first one adds the others' to its own in the order of their ranks, so
-// that the result is always the same, and runs what follows the loop.
+// that the result is always the same, and runs what follows the loop. split=0: all blocks of the launch share the iterations of all tiles (kir::SharesOf); the one
+// that has a tile's last iterations adds the others' sums to its own, and goes on.
 //   acc = x; for k in range(n): acc += …; use(acc)   becomes
 //   acc = x; if rank != 0: acc = 0; for k in range(n * rank // S, n * (rank + 1) // S): acc += …; if rank == 0: acc += Σ of the others'; use(acc)
 #include <algorithm>
@@ -25,15 +26,10 @@ class SumSplitter {
 
   // Empty when the loop's iterations can be shared; then sums() are known.
   std::string WhyNot(int64_t ways) {
-    const Launch& launch = s_.L();
-    if (s_.target.family != Family::kHopper) return "the target has no clusters";
-    int64_t blocks = ways;
-    for (Expr extent : launch.cluster) {
-      int64_t across = 1;
-      if (s_.E().AsInt(extent, &across)) blocks *= across;
-    }
-    if (blocks > kMaxClusterBlocks) return Cat("clusters would have ", blocks, " blocks, more than ", kMaxClusterBlocks);
-    if (launch.cooperative) return "the launch is cooperative";
+    if (s_.target.family != Family::kHopper) return ways == 0 ? "blocks of the target take one tile each" : "the target has no clusters";
+    const std::string why = ways == 0 ? WhyNotEvenly() : WhyNoCluster(ways);
+    if (!why.empty()) return why;
+    if (s_.L().cooperative) return "the launch is cooperative";
     if (HasJump(loop_.body)) return "iterations may be left out";
     for (size_t i = 0; i <= at_; ++i) {
       if (const std::string what = EffectOf(body_[i]); !what.empty()) return Cat(i < at_ ? "what stands before it " : "it ", what);
@@ -58,31 +54,36 @@ class SumSplitter {
 
   void Split(int ways) {
     ExprArena& e = s_.E();
-    SplitSums split{ways, s_.NewVar("rank"), {}, sums_};
-    const Expr rank = s_.VarExpr(split.rank);
-    split.is_first = e.Binary(ExprOp::kEq, rank, e.Int(0));
+    SplitSums split{.ways = ways, .trips = Trips(), .sums = sums_};
+    For loop = loop_;
+    loop.split = {};
+    Expr keeps;  // this block goes on with what the sums were before the loop; the others' begin from zero
+    const auto at_trip = [&](Expr trip) { return Fold(e, e.Binary(ExprOp::kAdd, loop_.begin, e.Binary(ExprOp::kMul, trip, loop_.step))); };
+    if (ways == 0) {
+      split.trips = Fold(e, e.Binary(ExprOp::kMax, split.trips, e.Int(0)));
+      split.begin = s_.NewVar("share_begin"), split.end = s_.NewVar("share_end");
+      keeps = e.Binary(ExprOp::kEq, s_.VarExpr(split.begin), e.Int(0));
+      split.goes_on = e.Binary(ExprOp::kEq, s_.VarExpr(split.end), split.trips);
+      loop.begin = at_trip(s_.VarExpr(split.begin));
+      loop.end = at_trip(s_.VarExpr(split.end));
+    } else {
+      split.rank = s_.NewVar("rank");
+      const Expr rank = s_.VarExpr(split.rank);
+      keeps = split.goes_on = e.Binary(ExprOp::kEq, rank, e.Int(0));
+      const auto part = [&](Expr r) { return at_trip(e.Binary(ExprOp::kFloorDiv, e.Binary(ExprOp::kMul, split.trips, r), e.Int(ways))); };
+      loop.begin = part(rank);
+      loop.end = part(AddIndex(e, rank, 1));
+    }
     Block body(body_.begin(), body_.begin() + static_cast<std::ptrdiff_t>(at_));
     Block clears;
     for (BufferId id : sums_) {
       if (!StartsFromZero(id)) clears.push_back({Fill{s_.Whole(id), Zero(id)}, body_[at_].loc});
     }
-    if (!clears.empty()) body.push_back({If{e.Binary(ExprOp::kNe, rank, e.Int(0)), std::move(clears), {}}, body_[at_].loc});
-    For loop = loop_;
-    int64_t step = 1;
-    e.AsInt(loop.step, &step);
-    const Expr span = e.Binary(ExprOp::kSub, loop.end, loop.begin);
-    const Expr trips = e.Binary(ExprOp::kFloorDiv, AddIndex(e, span, step - 1), e.Int(step));
-    const auto part = [&](Expr r) {  // where the share of block `r` begins
-      const Expr first = e.Binary(ExprOp::kFloorDiv, e.Binary(ExprOp::kMul, trips, r), e.Int(ways));
-      return Fold(e, e.Binary(ExprOp::kAdd, loop_.begin, e.Binary(ExprOp::kMul, first, loop.step)));
-    };
-    loop.begin = part(rank);
-    loop.end = part(AddIndex(e, rank, 1));
-    loop.split = {};
+    if (!clears.empty()) body.push_back({If{e.Unary(ExprOp::kNot, keeps), std::move(clears), {}}, body_[at_].loc});
     body.push_back({std::move(loop), body_[at_].loc});
     Block rest(body_.begin() + static_cast<std::ptrdiff_t>(at_) + 1, body_.end());
     const SourceLoc loc = rest.empty() ? body_[at_].loc : rest.front().loc;
-    body.push_back({If{split.is_first, std::move(rest), {}}, loc});
+    body.push_back({If{split.goes_on, std::move(rest), {}}, loc});
     body_ = std::move(body);
     s_.split = std::move(split);
   }
@@ -90,6 +91,31 @@ class SumSplitter {
   const std::vector<BufferId>& sums() const { return sums_; }
 
  private:
+  std::string WhyNoCluster(int64_t blocks) const {
+    for (Expr extent : s_.L().cluster) {
+      int64_t across = 1;
+      if (s_.program.exprs.AsInt(extent, &across)) blocks *= across;
+    }
+    return blocks > kMaxClusterBlocks ? Cat("clusters would have ", blocks, " blocks, more than ", kMaxClusterBlocks) : "";
+  }
+
+  // What all blocks share is alike in every tile.
+  std::string WhyNotEvenly() const {
+    bool alike = true;
+    for (Expr bound : {loop_.begin, loop_.end, loop_.step}) {
+      ForEachNode(s_.program.exprs, bound, [&](Expr, const ExprNode& node) { alike &= node.op != ExprOp::kVar && node.op != ExprOp::kLoad; });
+    }
+    return alike ? "" : "how many iterations there are depends on the block";
+  }
+
+  Expr Trips() {
+    ExprArena& e = s_.E();
+    int64_t step = 1;
+    e.AsInt(loop_.step, &step);
+    const Expr span = e.Binary(ExprOp::kSub, loop_.end, loop_.begin);
+    return e.Binary(ExprOp::kFloorDiv, AddIndex(e, span, step - 1), e.Int(step));
+  }
+
   // What others than the block would notice of `root`; empty: nothing.
   std::string EffectOf(const Stmt& root) const {
     std::string effect;
@@ -210,7 +236,7 @@ absl::Status SplitSumsOverBlocks(TileState& state) {
   const auto name = [&](const For& loop, const SourceLoc& loc) { return Cat("  loop over ", state.program.vars[loop.var].name, Where(state.program, loc)); };
   for (size_t i = 0; i < state.L().body.size(); ++i) {
     auto* loop = std::get_if<For>(&state.L().body[i].op);
-    if (loop == nullptr || ways_of(*loop) < 2) continue;
+    if (loop == nullptr || ways_of(*loop) == 1) continue;
     SumSplitter splitter(state, i);
     const std::string text = name(*loop, state.L().body[i].loc), why = splitter.WhyNot(ways_of(*loop));
     if (!why.empty()) {
@@ -220,13 +246,13 @@ absl::Status SplitSumsOverBlocks(TileState& state) {
     const int ways = static_cast<int>(ways_of(*loop));
     std::string sums;
     for (BufferId id : splitter.sums()) sums += Cat(sums.empty() ? "" : ", ", state.buffer(id).name);
-    state.report += Cat(text, ": split over ", ways, " blocks, which add up ", sums, "\n");
+    state.report += Cat(text, ways == 0 ? ": shared by all blocks" : Cat(": split over ", ways, " blocks"), ", which add up ", sums, "\n");
     splitter.Split(ways);
     break;
   }
   ForEachStmt(state.L().body, [&](const Stmt& stmt) {
     auto* loop = std::get_if<For>(&stmt.op);
-    const bool known = loop == nullptr || ways_of(*loop) < 2 || state.report.find(name(*loop, stmt.loc)) != std::string::npos;
+    const bool known = loop == nullptr || ways_of(*loop) == 1 || state.report.find(name(*loop, stmt.loc)) != std::string::npos;
     if (!known) state.report += Cat(name(*loop, stmt.loc), ": not split: ", state.split ? "another loop is" : "it stands in a loop or condition", "\n");
   });
   return absl::OkStatus();

@@ -17,11 +17,13 @@
 
 namespace tilert {
 
-// A loop whose iterations several blocks of a cluster share.
+// A loop whose iterations several blocks share: those of a cluster, or all blocks the iterations of all tiles (`ways` = 0).
 struct SplitSums {
   int ways = 1;
-  VarId rank = kNoId;          // which of the blocks this is: 0 … ways − 1
-  Expr is_first;               // condition of the If that holds what follows the loop: there the sums are added up
+  VarId rank = kNoId;               // which of the cluster's blocks this is: 0 … ways − 1
+  VarId begin = kNoId, end = kNoId; // of all blocks: this one's iterations of the tile, 0 ≤ begin < end ≤ trips (all 0 where there are none)
+  Expr trips;
+  Expr goes_on;                     // condition of the If that holds what follows the loop: there the sums are added up
   std::vector<BufferId> sums;  // fragments of 4-byte elements
 };
 

@@ -7,14 +7,15 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/stmt.h"
+#include "lowering/kernel_ir.h"
 
 namespace tilert {
 namespace {
 
 constexpr int kTypicalSms = 132;
-constexpr double kL2BytesPerCycle = 60, kLanes = 128, kMemoryBytesPerCycle = 2500, kSmsForMemory = 0.75;
+constexpr double kL2BytesPerCycle = 60, kSimtLanes = 128, kMemoryBytesPerCycle = 2500, kSmsForMemory = 0.75;
 constexpr double kTileCycles = 2300, kTurnCycles = 400, kLaunchCycles = 4000, kNotHidden = 1.0 / 16;
-constexpr double kShareCycles = 1500, kShareBytesPerCycle = 32;
+constexpr double kShareCycles = 7000, kShareBytesPerCycle = 32, kGivenBytesPerCycle = 8;
 constexpr double kClusterCycles = 100, kUnevenPenalty = 0.7;
 constexpr int64_t kLineBytes = 128;
 constexpr double kSingleElement = 0.4;
@@ -57,10 +58,11 @@ class CostModelBuilder {
     threads_ = 0;
     program_.exprs.AsInt(launch.threads, &threads_);
     Walk(launch.body, {});
-    const bool takes_turns = target_.family == Family::kHopper && cost_.shares == 1 && threads_ == kWarpgroupThreads &&
-                             accumulators_ >= kManyAccumulators * kWarpgroupThreads;
+    const bool takes_turns = target_.family == Family::kHopper && cost_.shares == 1 && cost_.given_bytes == 0 &&
+                             threads_ == kWarpgroupThreads && accumulators_ >= kManyAccumulators * kWarpgroupThreads;
     cost_.tile_cycles = takes_turns ? kTurnCycles : kTileCycles;
     for (const int64_t across : cost_.cluster) cost_.tile_cycles += across > 1 ? kClusterCycles : 0;
+    if (cost_.given_bytes > 0) cost_.given_bytes = 4 * static_cast<double>(accumulators_);
     if (cost_.shares > 1) {
       cost_.tile_cycles += kShareCycles + (cost_.shares - 1) * 4 * static_cast<double>(accumulators_) / kShareBytesPerCycle;
     }
@@ -169,7 +171,7 @@ class CostModelBuilder {
       bytes /= 100;
     }
     At(times, more).bytes += bytes;
-    if (any_arguments_) At(times, extents.dynamic).elements += static_cast<double>(extents.product()) * kSingleElement * kLanes;
+    if (any_arguments_) At(times, extents.dynamic).elements += static_cast<double>(extents.product()) * kSingleElement * kSimtLanes;
   }
   // The bytes by which a row of a tensor is longer than whole lines, if it has rows.
   Expr UnevenPitch(const Buffer& tensor) {
@@ -247,7 +249,7 @@ void CostModelBuilder::AddGemm(const Gemm& gemm, const Times& times) {
   const DType type = program_.buffers[gemm.a.buffer].dtype;
   const double products = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   double cycles = products * DTypeBytes(type) / 2 / kMmaSyncRate;
-  if (type == DType::kFloat64) cycles = products / kLanes;
+  if (type == DType::kFloat64) cycles = products / kSimtLanes;
   if (type != DType::kFloat64 && target_.family == Family::kHopper && (m % 64 == 0 || n % 64 == 0))
     cycles = WgmmaCycles(gemm, m, n, k);
   At(times, c.dynamic).tensor_cycles += cycles;
@@ -261,6 +263,7 @@ void CostModelBuilder::AddLoop(const For& loop, Times times) {
     int64_t shares = 1;
     if (loop.split && times.empty() && cost_.shares == 1 && target_.family == Family::kHopper)
       program_.exprs.AsInt(loop.split, &shares);
+    if (shares == 0) cost_.given_bytes = 1, shares = 1;  // how many bytes is known later
     cost_.shares *= static_cast<double>(shares);
     times.push_back(Make(ExprOp::kFloorDiv, Make(ExprOp::kAdd, trips, Int(shares - 1)), Int(shares)));
   }
@@ -318,6 +321,20 @@ CostModel::CostModel(const Program& program, const Target& target, bool any_argu
   }
 }
 
+// Of a launch whose blocks share the iterations of the last tiles. `block`: what a whole tile takes.
+double CostModel::SharedCycles(const LaunchCost& launch, double blocks, double block) const {
+  double size = 1;
+  for (const int64_t across : launch.cluster) size *= static_cast<double>(across);
+  const double tiles = blocks / size, workers = std::max(1.0, std::min(std::floor(sms_ / size), tiles * kir::kMostShares));
+  const double waves = std::floor(tiles / workers), left = tiles - waves * workers;
+  if (left == 0) return waves * block;
+  const double even = 2 * left <= workers ? std::floor(workers / left) * left : 0,
+               sharers = 8 * even >= 7 * workers ? even : workers;
+  const double helpers = std::max(0.0, std::ceil(sharers / left) - 2);
+  return waves * block + (block - launch.tile_cycles) * left / sharers + 2 * launch.tile_cycles +
+         launch.given_bytes * (1 / kGivenBytesPerCycle + helpers / kShareBytesPerCycle);
+}
+
 double CostModel::Cycles(absl::Span<const int64_t> dims) const {
   const DimValues values{dims, {}};
   double on_chip = 0, most_blocks = 1;
@@ -328,9 +345,9 @@ double CostModel::Cycles(absl::Span<const int64_t> dims) const {
       const double times = Product(work.times, values);
       tensor += times * work.tensor_cycles, bytes += times * work.bytes, elements += times * work.elements;
     }
-    const double block = std::max({tensor, bytes / kL2BytesPerCycle, elements / kLanes}) + launch.tile_cycles;
-    on_chip += std::ceil(blocks / sms_) * block;
-    most_blocks = std::max(most_blocks, blocks);
+    const double block = std::max({tensor, bytes / kL2BytesPerCycle, elements / kSimtLanes}) + launch.tile_cycles;
+    on_chip += launch.given_bytes > 0 ? SharedCycles(launch, blocks, block) : std::ceil(blocks / sms_) * block;
+    most_blocks = std::max(most_blocks, launch.given_bytes > 0 ? blocks * kir::kMostShares : blocks);
   }
   double memory = 0;
   for (const TensorBytes& tensor : tensors_) memory += Product(tensor.shape, values) * tensor.element_bytes;

@@ -17,9 +17,12 @@
 // - 128 elements a cycle: the lanes of an SM.
 // - tile = 2300: filling the pipeline, the epilogue and the next tile's first loads. 400 when two warpgroups take turns, which a
 //   program of 128 threads with large accumulators does: only the change of turns shows. Fitted to GEMMs of 1 to 30 waves.
-// - A loop that S blocks share (T.Pipelined(split=S)) counts for an S-th, there are S times as many blocks, and 1500 cycles of
-// waiting for each other and the
-//   bytes of the fragments, S − 1 times at 32 bytes a cycle, are added to the tile: guesses.
+// - A loop that S blocks of a cluster share (T.Pipelined(split=S)) counts for an S-th, there are S times as many blocks, and 7000
+//   cycles of waiting for each other and the bytes of the fragments, S − 1 times at 32 bytes a cycle, are added to the tile
+//   (fitted to a GEMM of 257 x 4104 x 4096).
+// - Tiles whose loop all blocks share (split=0): whole ones as long as there is one for each SM; the rest counts by its part of a
+//   wave, two tiles' cycles, and the bytes of the fragments at 8 a cycle: what leaving and taking sums cost GEMMs of 4096 x 4096
+//   x 4096 and 14336 and of 257 x 4104 x 4104. Where more than two blocks have a part of a tile, 32 bytes a cycle for each more.
 // - Rows of a tensor whose pitch is no multiple of 128 bytes straddle lines: their bytes count 1.7 times (a GEMM of 4096 x 4096 x
 // 4104 took 1.4 times as long).
 //   Blocks of a cluster that load the same ask for a part each: for them it is so much less than 1.7. Where rows do not straddle,
@@ -66,12 +69,15 @@ class CostModel {
     std::vector<int64_t> cluster;  // blocks along each dim of the grid; empty: 1
     std::vector<Work> work;
     double tile_cycles = 0;
-    double shares = 1;  // blocks that do each block's work together
+    double shares = 1;       // blocks that do each block's work together
+    double given_bytes = 0;  // all blocks share the tiles: what one leaves for another
   };
   struct TensorBytes {
     std::vector<DimExpr> shape;
     double element_bytes = 0;
   };
+
+  double SharedCycles(const LaunchCost& launch, double blocks, double block) const;
 
   double sms_ = 1;
   std::vector<LaunchCost> launches_;

@@ -113,12 +113,14 @@ QueryResult Kernel::Query() {
 
 absl::StatusOr<uint64_t> Kernel::WorkspaceBytes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const {
   if (runtime_->is_cpu()) return 0;
-  if (program().workspaces.empty() && restriding_ == nullptr) return 0;
+  if (program().workspaces.empty() && restriding_ == nullptr && !MayGive()) return 0;
   LaunchValues values(plan_);
   TILERT_ASSIGN_OR_RETURN(uint64_t bytes, plan_.BindShapes(tensors, scalars, values));
   if (restriding_ != nullptr && TakesAnyArguments(values)) {
     const Restriding::Copies copies = restriding_->Choose(values);
     if (copies.is_worth_it) bytes += copies.bytes;
+  } else if (const ReadyCode* const giving = Giving(values)) {
+    bytes += giving->GivenBytes(values);
   }
   return bytes;
 }

@@ -46,8 +46,8 @@ class Kernel {
   // later Prepare meets it again. The destructor waits for it.
   absl::Status PrepareAsync();
 
-  // What the program needs, and what makes launches of tensors with unaligned rows quick (runtime/restriding.h). Only shapes and
-  // strides are looked at.
+  // What the program needs, and what makes launches quick: copies of tensors with unaligned rows (runtime/restriding.h), sums
+  // that blocks leave for each other (both once the kernel is prepared). Only shapes and strides are looked at.
   absl::StatusOr<uint64_t> WorkspaceBytes(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const;
 
   // Checks the arguments and queues the program's launches on the stream. Prepares first if nobody has, unless the stream
@@ -61,7 +61,7 @@ class Kernel {
   // A launch in two steps, of a kernel that is compiled for one class. The code that takes the request, which is bound into
   // `values` and `maps`; null: the class does not hold, or it is not prepared.
   absl::StatusOr<const ReadyCode*> Resolve(const LaunchRequest& request, LaunchValues& values, LaunchMaps& maps) const;
-  absl::Status Queue(const ReadyCode& code, const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const;
+  absl::Status Queue(const ReadyCode& code, const LaunchValues& values, LaunchMaps& maps, char* given, cuda::Stream stream) const;
   const ArgPlan& plan() const { return plan_; }
   const Program& program() const { return schedules_.general.program; }  // specialised
   const Runtime& runtime() const { return *runtime_; }
@@ -89,9 +89,12 @@ class Kernel {
   absl::Status Load(Variant& variant, const absl::StatusOr<CacheEntry>& entry, PrepareMode mode);
 
   // kernel_launch.cc
-  size_t Pick(const LaunchValues& values) const;
-  size_t PickFast(absl::Span<const int64_t> dims) const;
-  absl::StatusOr<const ReadyCode*> Choose(const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream);
+  // `may_give`: code that takes workspace of its own (ReadyCode::GivenBytes) may be chosen.
+  size_t Pick(const LaunchValues& values, bool may_give) const;
+  size_t PickFast(absl::Span<const int64_t> dims, bool may_give) const;
+  const ReadyCode* Giving(const LaunchValues& values) const;
+  bool MayGive() const;
+  absl::StatusOr<const ReadyCode*> Choose(const LaunchRequest& request, const LaunchValues& values, LaunchMaps& maps);
   absl::Status PrepareForLaunch(cuda::Stream stream);
   bool TakesAnyArguments(const LaunchValues& values) const;
   absl::StatusOr<bool> LaunchRestrided(const LaunchRequest& request, const LaunchValues& values);
@@ -107,7 +110,7 @@ class Kernel {
   // and tensor maps can describe them. At last the one for any arguments.
   std::vector<std::unique_ptr<Variant>> variants_;
   std::unique_ptr<Restriding> restriding_;  // may be null
-  mutable DimMemo picked_;                  // dims → index into variants_
+  mutable DimMemo picked_[2];               // dims → index into variants_; the second: with code that gives
   std::mutex async_mutex_;
   std::condition_variable async_done_;
   bool async_pending_ = false;  // guarded by async_mutex_

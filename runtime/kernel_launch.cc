@@ -1,4 +1,6 @@
 // Kernel, third part: the launch. No lock, no allocation, no compile and no load once the kernel is prepared.
+#include <algorithm>
+
 #include "ir/executor.h"
 #include "ir/status_util.h"
 #include "runtime/kernel.h"
@@ -16,16 +18,34 @@ absl::Status Kernel::PrepareForLaunch(cuda::Stream stream) {
 }
 
 // Index into variants_: the fast one that is expected to be the quickest, else the general one.
-size_t Kernel::PickFast(absl::Span<const int64_t> dims) const {
+size_t Kernel::PickFast(absl::Span<const int64_t> dims, bool may_give) const {
   const size_t general = variants_.size() - 1;
-  if (general == 1 && variants_[0]->schedule->guards.empty()) return variants_[0]->is_refused.load(std::memory_order_relaxed);
-  if (const int known = picked_.Find(dims); known >= 0) return static_cast<size_t>(known);
-  const int cheapest = CheapestSchedule(general, dims, [this](size_t i) {
-    return variants_[i]->is_refused.load(std::memory_order_relaxed) ? nullptr : variants_[i]->schedule;
-  });
+  const auto schedule = [&](size_t i) -> const Schedule* {
+    const ReadyCode* const ready = variants_[i]->ready.load(std::memory_order_acquire);
+    const bool is_out =
+        variants_[i]->is_refused.load(std::memory_order_relaxed) || (!may_give && ready != nullptr && ready->gives());
+    return is_out ? nullptr : variants_[i]->schedule;
+  };
+  if (general == 1 && variants_[0]->schedule->guards.empty()) return schedule(0) == nullptr ? 1 : 0;
+  DimMemo& picked = picked_[may_give ? 1 : 0];
+  if (const int known = picked.Find(dims); known >= 0) return static_cast<size_t>(known);
+  const int cheapest = CheapestSchedule(general, dims, schedule);
   const size_t best = cheapest < 0 ? general : static_cast<size_t>(cheapest);
-  if (is_prepared()) picked_.Put(dims, static_cast<int>(best));
+  if (is_prepared()) picked.Put(dims, static_cast<int>(best));
   return best;
+}
+
+// The code that a launch of `values` would choose if it takes workspace of its own, and is ready; else null.
+const ReadyCode* Kernel::Giving(const LaunchValues& values) const {
+  const ReadyCode* const ready = variants_[Pick(values, true)]->ready.load(std::memory_order_acquire);
+  return ready != nullptr && ready->gives() ? ready : nullptr;
+}
+
+bool Kernel::MayGive() const {
+  return std::any_of(variants_.begin(), variants_.end(), [](const auto& variant) {
+    const ReadyCode* const ready = variant->ready.load(std::memory_order_acquire);
+    return ready != nullptr && ready->gives();
+  });
 }
 
 // True when no fast variant serves them.
@@ -33,15 +53,23 @@ bool Kernel::TakesAnyArguments(const LaunchValues& values) const {
   return variants_.size() == 1 || !ArgPlan::Satisfies(variants_[0]->guard, values);
 }
 
-size_t Kernel::Pick(const LaunchValues& values) const {
-  return TakesAnyArguments(values) ? variants_.size() - 1 : PickFast(values.dims);
+size_t Kernel::Pick(const LaunchValues& values, bool may_give) const {
+  return TakesAnyArguments(values) ? variants_.size() - 1 : PickFast(values.dims, may_give);
 }
 
-absl::StatusOr<const ReadyCode*> Kernel::Choose(const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) {
-  size_t index = Pick(values);
+// Code that takes workspace of its own is for launches that bring it, behind the program's.
+absl::StatusOr<const ReadyCode*> Kernel::Choose(const LaunchRequest& request, const LaunchValues& values, LaunchMaps& maps) {
+  const cuda::Stream stream = request.stream;
+  size_t index = Pick(values, true);
   if (!variants_[index]->is_settled()) {
     TILERT_RETURN_IF_ERROR(PrepareForLaunch(stream));
-    index = Pick(values);  // now it is known what cannot be compiled
+    index = Pick(values, true);  // now it is known what cannot be compiled
+  }
+  if (const ReadyCode* const giving = Giving(values)) {
+    const bool has_room = request.workspace != nullptr &&
+                          reinterpret_cast<uintptr_t>(request.workspace) % kWorkspaceAlignment == 0 &&
+                          request.workspace_bytes >= plan_.WorkspaceBytes(values) + giving->GivenBytes(values);
+    if (!has_room) index = Pick(values, false);
   }
   const ReadyCode* ready = variants_[index]->ready.load(std::memory_order_acquire);
   if (ready != nullptr && ready->MakeMaps(values, maps)) return ready;
@@ -56,7 +84,7 @@ absl::StatusOr<KernelChoice> Kernel::Choice(absl::Span<const TensorArg> tensors,
   LaunchValues values(plan_);
   TILERT_RETURN_IF_ERROR(plan_.BindWithoutWorkspace(tensors, scalars, values));
   if (variants_.empty()) return KernelChoice{};  // the CPU
-  const size_t index = Pick(values);
+  const size_t index = Pick(values, true);
   const Schedule* schedule = variants_[index]->schedule;
   const bool is_restrided = restriding_ != nullptr && TakesAnyArguments(values) && restriding_->Choose(values).is_worth_it;
   if (is_restrided) schedule = &restriding_->schedule();
@@ -68,10 +96,12 @@ absl::StatusOr<const ReadyCode*> Kernel::Resolve(const LaunchRequest& request, L
   TILERT_RETURN_IF_ERROR(plan_.Bind(request.tensors, request.scalars, request.workspace, request.workspace_bytes, values));
   const Variant& only = *variants_.back();
   const ReadyCode* const ready = only.ready.load(std::memory_order_acquire);
-  return ready != nullptr && ArgPlan::Satisfies(only.guard, values) && ready->MakeMaps(values, maps) ? ready : nullptr;
+  return ready != nullptr && !ready->gives() && ArgPlan::Satisfies(only.guard, values) && ready->MakeMaps(values, maps) ? ready
+                                                                                                                        : nullptr;
 }
 
-absl::Status Kernel::Queue(const ReadyCode& code, const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const {
+absl::Status Kernel::Queue(const ReadyCode& code, const LaunchValues& values, LaunchMaps& maps, char* given,
+                           cuda::Stream stream) const {
   for (const uint32_t index : plan_.zeroed_workspaces()) {
     const LaunchValues::Tensor& tensor = values.tensors[index];
     const auto bytes = static_cast<size_t>(tensor.bytes);
@@ -79,7 +109,7 @@ absl::Status Kernel::Queue(const ReadyCode& code, const LaunchValues& values, La
     TILERT_RETURN_IF_ERROR(runtime_->driver().MemsetD8Async(reinterpret_cast<cuda::DevicePtr>(tensor.data),
                                                             static_cast<unsigned char>(0), bytes, stream));
   }
-  return code.Launch(values, maps, stream);
+  return code.Launch(values, maps, given, stream);
 }
 
 // False, and nothing is queued: the code for any arguments is to run. The copies lie in the workspace behind the program's own,
@@ -108,8 +138,9 @@ absl::Status Kernel::Enqueue(const LaunchRequest& request, LaunchValues& values)
     if (is_done) return absl::OkStatus();
   }
   LaunchMaps maps;
-  TILERT_ASSIGN_OR_RETURN(const ReadyCode* const ready, Choose(values, maps, request.stream));
-  return Queue(*ready, values, maps, request.stream);
+  TILERT_ASSIGN_OR_RETURN(const ReadyCode* const ready, Choose(request, values, maps));
+  char* const given = ready->gives() ? static_cast<char*>(request.workspace) + plan_.WorkspaceBytes(values) : nullptr;
+  return Queue(*ready, values, maps, given, request.stream);
 }
 
 absl::Status Kernel::Launch(const LaunchRequest& request) {
@@ -122,7 +153,8 @@ absl::Status Kernel::Launch(const LaunchRequest& request) {
     return Execute(program(), request.tensors, request.scalars, exec);
   }
   TILERT_RETURN_IF_ERROR(runtime_->CheckContext());
-  if (request.workspace != nullptr || program().workspaces.empty() || !options.hooks.allocate) return Enqueue(request, values);
+  const bool wants_none = program().workspaces.empty() && !MayGive();
+  if (request.workspace != nullptr || wants_none || !options.hooks.allocate) return Enqueue(request, values);
   LaunchRequest with_workspace = request;
   TILERT_ASSIGN_OR_RETURN(with_workspace.workspace_bytes, WorkspaceBytes(request.tensors, request.scalars));
   if (with_workspace.workspace_bytes == 0) return Enqueue(request, values);
@@ -130,6 +162,7 @@ absl::Status Kernel::Launch(const LaunchRequest& request) {
   if (with_workspace.workspace == nullptr) {  // what makes it quick may have been too much
     const uint64_t wanted = with_workspace.workspace_bytes;
     TILERT_ASSIGN_OR_RETURN(with_workspace.workspace_bytes, plan_.WorkspaceBytes(request.tensors, request.scalars));
+    if (with_workspace.workspace_bytes == 0) return Enqueue(request, values);
     if (with_workspace.workspace_bytes < wanted) {
       with_workspace.workspace = options.hooks.allocate(with_workspace.workspace_bytes, request.stream);
     }

@@ -4,6 +4,7 @@
 
 #include "ir/limits.h"
 #include "ir/status_util.h"
+#include "runtime/arg_plan.h"
 #include "runtime/tensor_map.h"
 
 namespace tilert {
@@ -12,6 +13,7 @@ namespace {
 constexpr size_t kMaxKernelArgs = 256;
 constexpr uint64_t kMaxParameterBytes = 4096;  // of a kernel, on every GPU and driver
 constexpr uint32_t kMaxBlocksPerSm = 64;       // more than any GPU holds
+constexpr uint32_t kMaxGivenBytes = 1 << 20;   // more than the registers of an SM
 
 bool IsPossible(const Program& program, const KernelRecord& kernel, const KernelArg& arg) {
   switch (arg.kind) {
@@ -20,6 +22,9 @@ bool IsPossible(const Program& program, const KernelRecord& kernel, const Kernel
     case KernelArg::Kind::kDim: return arg.index < program.dims.size() && arg.bytes >= 1 && arg.bytes <= 8;
     case KernelArg::Kind::kScalar: return arg.index < program.scalars.size() && arg.bytes >= 1 && arg.bytes <= 8;
     case KernelArg::Kind::kTensorMap: return arg.index < kernel.maps.size() && arg.bytes == sizeof(cuda::TensorMap);
+    case KernelArg::Kind::kGiven:
+      return arg.index > 0 && arg.index <= kMaxGivenBytes && arg.index % kWorkspaceAlignment == 0 && arg.bytes == 8 &&
+             kernel.persistent;
   }
   return false;
 }
@@ -28,7 +33,8 @@ absl::Status CheckKernel(const Program& program, const KernelRecord& kernel) {
   uint64_t bytes = 0;
   for (const LoweredTensorMap& map : kernel.maps) TILERT_RETURN_IF_ERROR(CheckTensorMap(program, map));
   for (const KernelArg& arg : kernel.args) {
-    if (!IsPossible(program, kernel, arg)) {
+    const bool is_misplaced = arg.kind == KernelArg::Kind::kGiven && &arg != &kernel.args.back();
+    if (is_misplaced || !IsPossible(program, kernel, arg)) {
       return absl::DataLossError("a launch record refers to what the program does not have");
     }
     const uint64_t alignment = arg.kind == KernelArg::Kind::kTensorMap ? alignof(cuda::TensorMap) : 8;
@@ -84,7 +90,7 @@ absl::StatusOr<KernelRecord> DecodeKernel(const Program& program, ByteReader& in
   kernel.args.resize(in.Count(24));
   for (KernelArg& arg : kernel.args) {
     const uint64_t kind = in.U64(), index = in.U64(), bytes = in.U64();
-    if (kind > 3 || index > UINT32_MAX || bytes > sizeof(cuda::TensorMap))
+    if (kind > 4 || index > UINT32_MAX || bytes > sizeof(cuda::TensorMap))
       return absl::DataLossError("a launch record has an impossible argument");
     arg = {static_cast<KernelArg::Kind>(kind), static_cast<uint32_t>(index), static_cast<uint32_t>(bytes)};
   }
@@ -109,6 +115,10 @@ absl::StatusOr<KernelRecord> DecodeKernel(const Program& program, ByteReader& in
 }
 
 }  // namespace
+
+uint32_t KernelRecord::GivenBytes() const {
+  return args.empty() || args.back().kind != KernelArg::Kind::kGiven ? 0 : args.back().index;
+}
 
 uint32_t KernelRecord::ClusterSize() const {
   uint32_t size = 1;

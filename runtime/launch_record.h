@@ -32,6 +32,8 @@ struct KernelRecord {
   std::vector<LoweredTensorMap> maps;
   // CTAs of a cluster; 1 without.
   uint32_t ClusterSize() const;
+  // Workspace of each block, for sums that blocks leave for each other; 0: none.
+  uint32_t GivenBytes() const;
 };
 
 struct LaunchRecord {

@@ -92,6 +92,7 @@ absl::Status ReadyCode::AddKernel(KernelRecord record, cuda::Function function, 
     if (arg.kind == KernelArg::Kind::kTensorMap) source.index += first_map;
     kernel.args.push_back(source);
   }
+  gives_ |= record.GivenBytes() > 0;
   kernel.record = std::move(record);
   kernels_.push_back(std::move(kernel));
   return absl::OkStatus();
@@ -121,9 +122,25 @@ bool ReadyCode::EncodeMaps(const LaunchValues& values, LaunchMaps& maps) const {
   return true;
 }
 
-absl::Status ReadyCode::LaunchOne(const Kernel& kernel, const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const {
+// Of a launch: as CountBlocks, but no more than fit. Where blocks share tiles, more than there are tiles.
+int64_t ReadyCode::Blocks(const Kernel& kernel, const LaunchValues& values) {
+  const int64_t blocks = CountBlocks(kernel.record, values.values());
+  return std::min(kernel.record.GivenBytes() > 0 ? blocks * kir::kMostShares : blocks, kernel.most_blocks);
+}
+
+uint64_t ReadyCode::GivenBytes(const LaunchValues& values) const {
+  uint64_t most = 0;  // kernels run one after the other
+  for (const Kernel& kernel : kernels_) {
+    const uint64_t each = kernel.record.GivenBytes();
+    if (each > 0) most = std::max(most, each * static_cast<uint64_t>(std::max<int64_t>(Blocks(kernel, values), 0)));
+  }
+  return most;
+}
+
+absl::Status ReadyCode::LaunchOne(const Kernel& kernel, const LaunchValues& values, LaunchMaps& maps, char* given,
+                                  cuda::Stream stream) const {
   const KernelRecord& record = kernel.record;
-  const int64_t blocks = CountBlocks(record, values.values());
+  const int64_t blocks = Blocks(kernel, values);
   if (blocks == 0) return absl::OkStatus();
   if (blocks < 0) {
     return InvalidArgument("'", plan_.program().name, "': these dims ask for more than ", kMaxBlocks, " blocks in one launch");
@@ -139,10 +156,11 @@ absl::Status ReadyCode::LaunchOne(const Kernel& kernel, const LaunchValues& valu
       case KernelArg::Kind::kDim: slots[i] = static_cast<uint64_t>(values.dims[source.index]); break;
       case KernelArg::Kind::kScalar: slots[i] = EncodeScalar(source.dtype, values.scalars[source.index]); break;
       case KernelArg::Kind::kTensorMap: params[i] = &maps.maps[source.index]; break;
+      case KernelArg::Kind::kGiven: slots[i] = reinterpret_cast<uintptr_t>(given); break;
     }
   }
   const cuda::DriverTable& driver = runtime_.driver().raw();
-  const auto grid = static_cast<unsigned>(std::min(blocks, kernel.most_blocks));
+  const auto grid = static_cast<unsigned>(blocks);
   cuda::Result result;
   const char* call;
   if (!record.cluster.empty()) {
@@ -164,8 +182,8 @@ absl::Status ReadyCode::LaunchOne(const Kernel& kernel, const LaunchValues& valu
                                          record.shared_bytes, " bytes of shared memory): ", std::string(status.message())));
 }
 
-absl::Status ReadyCode::Launch(const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const {
-  for (const Kernel& kernel : kernels_) TILERT_RETURN_IF_ERROR(LaunchOne(kernel, values, maps, stream));
+absl::Status ReadyCode::Launch(const LaunchValues& values, LaunchMaps& maps, char* given, cuda::Stream stream) const {
+  for (const Kernel& kernel : kernels_) TILERT_RETURN_IF_ERROR(LaunchOne(kernel, values, maps, given, stream));
   return absl::OkStatus();
 }
 

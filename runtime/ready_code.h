@@ -27,8 +27,12 @@ class ReadyCode {
 
   // Makes the tensor maps of a launch with `values`; false when TMA cannot work on them. Nothing to do and true for most code.
   bool MakeMaps(const LaunchValues& values, LaunchMaps& maps) const { return encoders_.empty() || EncodeMaps(values, maps); }
-  // Queues all kernels. REQUIRES: MakeMaps was true for these values.
-  absl::Status Launch(const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const;
+  // Workspace beside the program's own that a launch with `values` takes, a multiple of kWorkspaceAlignment.
+  uint64_t GivenBytes(const LaunchValues& values) const;
+  // Whether it takes any, with some values.
+  bool gives() const { return gives_; }
+  // Queues all kernels. REQUIRES: MakeMaps was true for these values; `given` has GivenBytes.
+  absl::Status Launch(const LaunchValues& values, LaunchMaps& maps, char* given, cuda::Stream stream) const;
 
  private:
   // Where a kernel argument comes from.
@@ -48,12 +52,15 @@ class ReadyCode {
   absl::Status AddKernel(KernelRecord record, cuda::Function function, uint32_t first_map);
   absl::Status FitClusters(const KernelRecord& record, cuda::Function function, int64_t* most_blocks) const;
   bool EncodeMaps(const LaunchValues& values, LaunchMaps& maps) const;
-  absl::Status LaunchOne(const Kernel& kernel, const LaunchValues& values, LaunchMaps& maps, cuda::Stream stream) const;
+  absl::Status LaunchOne(const Kernel& kernel, const LaunchValues& values, LaunchMaps& maps, char* given,
+                         cuda::Stream stream) const;
+  static int64_t Blocks(const Kernel& kernel, const LaunchValues& values);
 
   const Runtime& runtime_;
   const ArgPlan& plan_;
   std::unique_ptr<LoadedModule> module_;
   std::vector<Kernel> kernels_;
+  bool gives_ = false;
   std::vector<std::unique_ptr<TensorMapEncoder>> encoders_;  // in the order of LaunchMaps
 };
 

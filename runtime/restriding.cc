@@ -127,7 +127,7 @@ absl::StatusOr<bool> Restriding::Launch(const LaunchRequest& request, const Laun
     copy.tensors = both;
     TILERT_RETURN_IF_ERROR(kernels_[inputs_[i].copier]->Launch(copy));
   }
-  TILERT_RETURN_IF_ERROR(kernel.Queue(*ready, values, maps, request.stream));
+  TILERT_RETURN_IF_ERROR(kernel.Queue(*ready, values, maps, nullptr, request.stream));
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include "ir/bind_args.h"
 #include "ir/specialize.h"
 #include "ir/status_util.h"
+#include "ir/stmt.h"
 
 namespace tilert {
 namespace {
@@ -68,6 +69,18 @@ const Variant* Tuned(const Bundle& bundle, const Program& program, const Schedul
   return best == nullptr ? nullptr : &bundle.variants[best->variant];
 }
 
+// Whether all blocks share the iterations of the program's tiles.
+bool SharesTiles(const Program& program) {
+  bool shares = false;
+  for (const Launch& launch : program.launches) {
+    ForEachStmt(launch.body, [&](const Stmt& stmt) {
+      auto* loop = std::get_if<For>(&stmt.op);
+      shares |= loop != nullptr && loop->split && program.exprs.IsInt(loop->split, 0);
+    });
+  }
+  return shares;
+}
+
 // `variant` null: the defaults.
 absl::StatusOr<Schedule> Make(const VerifiedProgram& program, const ScheduleRequest& request, const Variant* variant) {
   Values constants = request.constants;
@@ -77,7 +90,8 @@ absl::StatusOr<Schedule> Make(const VerifiedProgram& program, const ScheduleRequ
   for (const Constant& constant : specialised.constants) {
     if (!constant.candidates.empty()) chosen[constant.name] = constant.candidates[0];
   }
-  Schedule schedule{"", std::move(chosen), std::move(specialised), {}, false, {}};
+  const bool shares_tiles = SharesTiles(specialised);
+  Schedule schedule{"", std::move(chosen), std::move(specialised), {}, false, {}, shares_tiles};
   if (variant != nullptr) schedule.name = variant->name, schedule.guards = variant->guards;
   return schedule;
 }
@@ -97,8 +111,12 @@ void KeepChosen(const Program& program, const Values& dims, std::vector<Schedule
   std::vector<bool> is_chosen(schedules.size(), false);
   for (int64_t size = 1; size <= kLargest; size += std::max<int64_t>(size / 16, 1)) {
     if (open != nullptr) *open = size;
-    const int best = CheapestSchedule(schedules.size(), values, [&](size_t i) { return &schedules[i]; });
-    if (best >= 0) is_chosen[static_cast<size_t>(best)] = true;
+    // Those that share tiles are for launches that bring workspace.
+    for (const bool may_share : {true, false}) {
+      const int best = CheapestSchedule(
+          schedules.size(), values, [&](size_t i) { return schedules[i].shares_tiles && !may_share ? nullptr : &schedules[i]; });
+      if (best >= 0) is_chosen[static_cast<size_t>(best)] = true;
+    }
     if (open == nullptr) break;
   }
   // Sizes that were not tried must find one, too.

@@ -20,6 +20,7 @@ struct Schedule {
   std::vector<DimGuard> guards;              // dims that it is meant for
   bool is_fallback = false;                  // only where no other's guards hold
   CostModel cost;                            // of the fast ones
+  bool shares_tiles = false;                 // may want workspace of its own: launches without it get another
 
   bool Serves(absl::Span<const int64_t> dims) const;
 };
@@ -40,7 +41,8 @@ struct Schedules {
 // The schedules of the program for the request. A variant counts if it is for the target, its guards can hold and it contradicts
 // no constant of the request; if none counts, the program's defaults do. The fastest tuning record of this GPU that holds for the
 // fixed dims decides alone, for both classes. Otherwise general arguments get the defaults; of the fast ones stays what may be
-// chosen: one when all dims are fixed, and when one dim is open, those that are the cheapest for some size of it.
+// chosen, with workspace and without: one or two when all dims are fixed, and when one dim is open, those that are the cheapest
+// for some size of it.
 //
 // `bundle` may be null. `program` must be the bundle's, verified. InvalidArgument: Specialize's.
 absl::StatusOr<Schedules> FindSchedules(const Bundle* bundle, const VerifiedProgram& program, const ScheduleRequest& request);

@@ -111,6 +111,10 @@ class ThreadBlock {
   Places PartPlaces(const Warp& warp, BufferId part, int64_t reg, PartCoords& coords) const;
   void RunPartStore(Warp& warp, const CPartStore& store);
   void RunPartAdd(Warp& warp, const CPartAdd& add);
+  // block_shares.cc
+  void GiveSums(Warp& warp, const CSumsGive& give);
+  void TakeSums(Warp& warp, const CSumsTake& take);
+  void TakeFrom(Warp& warp, const CSumsTake& take, int64_t block);
 
   // block_matrix.cc
   void RunMma(Warp& warp, const CMma& mma);
@@ -138,6 +142,7 @@ class ThreadBlock {
   const Components& components_;
   std::vector<Group> groups_;  // [0]: the block
   std::vector<Warp> warps_;
+  std::vector<kir::Share> shares_;  // where blocks share the iterations of tiles: this one's
   std::vector<uint8_t> shared_;
   SharedShadow shared_shadow_;
   std::vector<Agent> reached_;  // by component of the other warp: the last time

@@ -10,7 +10,9 @@ namespace {
 constexpr uint32_t kAllLanes = 0xffffffff;
 constexpr int64_t kWordsAChunk = 4, kWordBytes = 4;
 
-uint64_t Add(DType type, uint64_t a, uint64_t b) {
+}  // namespace
+
+uint64_t AddWords(DType type, uint64_t a, uint64_t b) {
   if (!IsFloat(type)) return static_cast<uint32_t>(a + b);
   const auto a_word = static_cast<uint32_t>(a), b_word = static_cast<uint32_t>(b);
   float x, y;
@@ -20,8 +22,6 @@ uint64_t Add(DType type, uint64_t a, uint64_t b) {
   std::memcpy(&word, &x, sizeof(word));
   return word;
 }
-
-}  // namespace
 
 // Where the lanes' register `reg` is in the part; `coords` holds what the places refer to.
 Places ThreadBlock::PartPlaces(const Warp& warp, BufferId part, int64_t reg, PartCoords& coords) const {
@@ -61,7 +61,7 @@ void ThreadBlock::RunPartAdd(Warp& warp, const CPartAdd& add) {
     sum.at.fill(reg);
     LaneData data = Read(warp, sum, kAllLanes);
     const LaneData part = other.Read(warp, PartPlaces(warp, add.part, reg, coords), kAllLanes);
-    for (size_t l = 0; l < kLanes; ++l) data.raw[l] = Add(Info(add.acc).source->dtype, data.raw[l], part.raw[l]);
+    for (size_t l = 0; l < kLanes; ++l) data.raw[l] = AddWords(Info(add.acc).source->dtype, data.raw[l], part.raw[l]);
     data.defined &= part.defined;
     Write(warp, sum, kAllLanes, data);
   }

@@ -117,6 +117,10 @@ void ThreadBlock::EnterTiles(Warp& warp, const CStmt& stmt, const CForTiles& til
   frame.value = cluster_.number_ + group.instance * clusters;
   frame.step = instances * clusters;
   frame.end = Clusters(kernel_);
+  if (kernel_.kernel->shared_trips) {  // one after the other
+    shares_ = kir::SharesOf(frame.end, kernel_.trips, clusters, cluster_.number_);
+    frame.value = 0, frame.step = 1, frame.end = static_cast<int64_t>(shares_.size());
+  }
   if (frame.value >= frame.end) return;
   warp.stack.push_back(frame);
   BindTile(warp, stmt, frame.value);
@@ -125,7 +129,15 @@ void ThreadBlock::EnterTiles(Warp& warp, const CStmt& stmt, const CForTiles& til
 void ThreadBlock::BindTile(Warp& warp, const CStmt& stmt, int64_t tile) {
   const kir::Kernel& kernel = *kernel_.kernel;
   const bool is_first = rank_ < cluster_.size() / kir::ClusterExtent(kernel, kir::SplitAxis(kernel));  // of those that work on the block
-  if (!BindBlock(warp, tile) || !is_first || warp.index != 0) return;
+  bool is_last = true;
+  if (kernel.shared_trips) {
+    warp.share = shares_[static_cast<size_t>(tile)];
+    SetVar(warp, kernel.share_begin, Value{.i = warp.share.begin});
+    SetVar(warp, kernel.share_end, Value{.i = warp.share.end});
+    tile = warp.share.tile;
+    is_last = warp.share.end >= kernel_.trips;
+  }
+  if (!BindBlock(warp, tile) || !is_first || !is_last || warp.index != 0) return;
   const int64_t number = BlockNumber(kernel_, warp.tile);
   auto found =
       std::find_if(run_.visits.begin(), run_.visits.end(), [&](const auto& visits) { return visits.first == stmt.number; });
@@ -181,6 +193,8 @@ void ThreadBlock::ExecuteStmt(Warp& warp, const CStmt& stmt) {
       [&](const CLaneReduce& s) { RunLaneReduce(warp, s); },
       [&](const CPartStore& s) { RunPartStore(warp, s); },
       [&](const CPartAdd& s) { RunPartAdd(warp, s); },
+      [&](const CSumsGive& s) { GiveSums(warp, s); },
+      [&](const CSumsTake& s) { TakeSums(warp, s); },
       [&](const CMma& s) { RunMma(warp, s); },
       [&](const CRoles& s) { EnterRoles(warp, stmt, s); },
       [&](const CForTiles& s) { EnterTiles(warp, stmt, s); },

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <random>
+#include <tuple>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -24,6 +26,12 @@ struct GlobalTensor {
   std::unique_ptr<Shadow> shadow;
 };
 
+// One element a lane, in memory form.
+struct LaneData {
+  std::array<uint64_t, kLanes> raw;
+  uint32_t defined = 0;
+};
+
 // What all blocks of one run share.
 struct Run {
   const Compiled* kernel = nullptr;
@@ -35,6 +43,12 @@ struct Run {
   int64_t blocks = 0;   // of this launch
   // How often each tile was visited, by the number of the ForTiles that did.
   std::vector<std::pair<int, std::vector<uint16_t>>> visits = {};
+  // Sums that warps left in the workspace: by block, buffer and warp, a register of all lanes each.
+  struct Given {
+    std::vector<LaneData> registers;
+    bool taken = false;
+  };
+  std::map<std::tuple<int64_t, BufferId, int>, Given> given = {};
 };
 double SteadySeconds();
 
@@ -53,11 +67,8 @@ struct Places {
   uint32_t outside = 0;  // lanes whose coordinates lie outside the buffer
 };
 
-// One element a lane, in memory form.
-struct LaneData {
-  std::array<uint64_t, kLanes> raw;
-  uint32_t defined = 0;
-};
+// Of sums of a 4-byte type, in memory form.
+uint64_t AddWords(DType type, uint64_t a, uint64_t b);
 
 // Completes a phase when all arrivals and bytes of it are there (PTX ISA, "mbarrier").
 struct Mbarrier {

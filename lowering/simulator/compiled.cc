@@ -22,6 +22,9 @@ class Compiler {
       TILERT_ASSIGN_OR_RETURN(int64_t blocks, Evaluate(extent));
       result_.grid.push_back(blocks);
     }
+    if (kernel_.shared_trips) {
+      TILERT_ASSIGN_OR_RETURN(result_.trips, Evaluate(kernel_.shared_trips));
+    }
     result_.persistent = kir::IsPersistent(kernel_);
     result_.ring_slots = {0};
     for (const kir::Ring& ring : kernel_.rings) result_.ring_slots.push_back(result_.ring_slots.back() + ring.slots);
@@ -182,7 +185,7 @@ std::string_view StatementName(const kir::StmtOp& op) {
                                                 "Roles",       "ForTiles",    "Wgmma", "WgmmaFence", "WgmmaCommit", "WgmmaWait",
                                                 "TmaLoad",     "TmaStore",    "StoreCommit", "StoreWait", "ProxyFence", "Acquire",
                                                 "ExpectTx",    "Release",     "Advance", "OrderWait", "OrderPass",
-                                                "ClusterSync", "PartStore", "PartAdd", "Shuffle", "MbarArrive", "MbarWait", "MbarExpect"};
+                                                "ClusterSync", "PartStore", "PartAdd", "SumsGive", "SumsTake", "Shuffle", "MbarArrive", "MbarWait", "MbarExpect"};
   static_assert(std::size(kNames) == std::variant_size_v<kir::StmtOp>);
   return kNames[op.index()];
 }
@@ -441,6 +444,8 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::AsyncOperation(const kir::Stmt& st
       [&](const kir::PartAdd& s) -> Result {
         return CPartAdd{s.acc, s.part, exprs_.Compile(s.peer)};
       },
+      [&](const kir::SumsGive& s) -> Result { return CSumsGive{s.sums}; },
+      [&](const kir::SumsTake& s) -> Result { return CSumsTake{s.sums}; },
       [&](const kir::MbarArrive& s) -> Result { return CMbarArrive{s.barrier, exprs_.Compile(s.index)}; },
       [&](const kir::MbarWait& s) -> Result { return CMbarWait{s.barrier, exprs_.Compile(s.index), exprs_.Compile(s.parity)}; },
       [&](const kir::MbarExpect& s) -> Result { return CMbarExpect{s.barrier, exprs_.Compile(s.index), s.bytes}; },

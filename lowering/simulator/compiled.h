@@ -78,7 +78,7 @@ struct CStmt {
   std::variant<CDeclare, CFor, CWhile, CIf, CBreak, CContinue, CLet, CPoints, CStore, CAtomic, CPrint, CAssert, CCopy, CCommit,
                CWait, CBarSync, CLaneReduce, CMma, CRoles, CForTiles, CWgmma, CWgmmaFence, CWgmmaCommit, CWgmmaWait, CTmaLoad,
                CTmaStore, CStoreCommit, CStoreWait, CProxyFence, CAcquire, CExpectTx, CRelease, CAdvance, COrderWait, COrderPass,
-               CClusterSync, CPartStore, CPartAdd, CShuffle, CMbarArrive, CMbarWait, CMbarExpect>
+               CClusterSync, CPartStore, CPartAdd, CSumsGive, CSumsTake, CShuffle, CMbarArrive, CMbarWait, CMbarExpect>
       op;
 };
 
@@ -88,6 +88,7 @@ struct Compiled {
   std::vector<Row> constants;
   size_t frame_rows = 0;
   std::vector<int64_t> grid;
+  int64_t trips = 0;               // iterations of a tile that the blocks share (kir::Kernel::shared_trips)
   int shared_cell_bytes = 0;       // granularity of the shadow, divides every element; 0: no shared buffers
   CBlock body;
   std::vector<std::string> paths;  // of each statement

@@ -74,6 +74,8 @@ struct COrderPass {};
 struct CClusterSync {};
 struct CPartStore { BufferId part, src; };
 struct CPartAdd { BufferId acc, part; Code peer; };
+struct CSumsGive { std::vector<BufferId> sums; };
+struct CSumsTake { std::vector<BufferId> sums; };
 
 struct Compiled;
 // What the statements ask of layouts, types and alignment (compile_async.cc). Internal when it is not so.

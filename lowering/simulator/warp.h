@@ -79,6 +79,7 @@ struct Warp {
   int awaited = -1;               // slot of the declared barrier that it waits at,
   bool awaited_parity = false;    // and for which phase
   std::vector<int64_t> tile;      // of the ForTiles it is in
+  kir::Share share;               // and which of its iterations, where blocks share them
   std::vector<Value> frame;
   std::vector<ControlFrame> stack;
   std::vector<Registers> registers;            // by BufferId; made by Declare

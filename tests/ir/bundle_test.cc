@@ -197,7 +197,7 @@ TEST(Bundle, HeaderFieldsAreChecked) {
   const std::string bytes = Write(SampleBundle());
   EXPECT_THAT(ErrorOf("GGUF" + bytes.substr(4)), HasSubstr("not a tilert bundle"));
   EXPECT_THAT(ErrorOf(WithHeader(bytes, 8, 128, 4)), HasSubstr("header size"));
-  EXPECT_THAT(ErrorOf(WithHeader(bytes, 12, 2, 2)), HasSubstr("needs format 2.0; this library reads up to 1.2"));
+  EXPECT_THAT(ErrorOf(WithHeader(bytes, 12, 2, 2)), HasSubstr("needs format 2.0; this library reads up to 1.3"));
   EXPECT_EQ(ReadBundle(WithHeader(bytes, 12, 2, 2)).status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(ErrorOf(WithHeader(bytes, 12, 0, 2)), HasSubstr("major version 0"));
   EXPECT_THAT(ErrorOf(WithHeader(bytes, 14, 9, 2)), HasSubstr("needs format 1.9"));

@@ -157,3 +157,21 @@ def inner_loop(X, split=2):
                     total[i, j] += x[i, j]
             T.copy(total, Y[r * 8, 0])
     return Y
+
+
+@tilelang.jit
+def ragged(X, split=0):
+    """How many iterations there are depends on the block."""
+    M, N = T.const("M, N")
+    X: T.Tensor((M, N), T.float32)
+    Y = T.empty((M, 128), T.float32)
+    with T.Kernel(T.ceildiv(M, 8), threads=64) as bx:
+        x = T.alloc_shared((8, 128), T.float32)
+        total = T.alloc_fragment((8, 128), T.float32)
+        T.clear(total)
+        for c in T.Pipelined(bx + 1, num_stages=2, split=split):
+            T.copy(X[bx * 8, c * 128], x)
+            for i, j in T.Parallel(8, 128):
+                total[i, j] += x[i, j]
+        T.copy(total, Y[bx * 8, 0])
+    return Y

@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/status_util.h"
+#include "kernel_mutation.h"
 #include "lowering/target.h"
 #include "nvrtc_harness.h"
 #include "program_sim.h"
@@ -72,6 +73,80 @@ TEST(SplitSums, AllSynchronisationIsNeeded) {
   rows.ExpectAllSynchronisationNeeded({MakeArgs({{kF32, {24, 900}}, {kF32, {24}}})}, "ClusterSync");
 }
 
+// All blocks share all tiles: fewer, as many and more of them than tiles; fewer iterations than blocks.
+TEST(SplitSums, TilesThatAllBlocksShareAgree) {
+  const std::pair<const char*, std::vector<Shape>> kCases[] = {
+      {"split=0", {{1, 8, 8}, {65, 72, 64}, {200, 136, 520}, {33, 64, 1032}}},
+      {"split=0 start=true", {{20, 72, 200}, {130, 72, 328}, {9, 8, 0}}},
+      {"split=0 bn=128 threads=256 bm=128", {{130, 264, 328}}},
+      {"split=0 bm=16", {{40, 72, 136}}}};
+  for (const auto& [settings, shapes] : kCases) {
+    Comparison comparison(Split("product", settings));
+    for (int round = 0; round < 3; ++round) {  // other numbers of blocks
+      for (const Shape& s : shapes)
+        comparison.ExpectAgrees(ProductArgs(s[0], s[1], s[2]), kHalf, absl::StrCat(settings, " ", s[0], "x", s[1], "x", s[2]));
+    }
+  }
+  Comparison two(Split("two_products", "split=0"));
+  for (int64_t k : {8, 96, 168})
+    two.ExpectAgrees(MakeArgs({{kF16, {70, k}}, {kF16, {72, k}}, {kF16, {72, k}}, {kF32, {70, 72}}}), kSingle,
+                     absl::StrCat("two products, ", k));
+  for (const char* settings : {"split=0", "split=0 stages=0"}) {
+    Comparison rows(Split("row_sums", settings));
+    for (int64_t n : {1, 128, 640, 1001})
+      rows.ExpectAgrees(MakeArgs({{kF32, {13, n}}, {kF32, {13}}}), kSingle, absl::StrCat("row sums, ", settings, " ", n));
+  }
+}
+
+TEST(SplitSums, ClustersThatShareTilesAgree) {
+  const Program program = CompileSource(
+      "kernels/gemm.py", "gemm",
+      ParseSettings("block_M=64 block_N=64 block_K=64 threads=128 num_stages=2 transpose_B=true split=0 cluster_M=2"));
+  Comparison comparison(program);
+  for (const Shape& s : {Shape{65, 200, 328}, Shape{200, 72, 72}, Shape{130, 136, 648}}) {
+    comparison.ExpectAgrees(MakeArgs({{kF16, {s[0], s[2]}}, {kF16, {s[1], s[2]}}, {kF16, {s[0], s[1]}}}), kHalf,
+                            absl::StrCat(s[0], "x", s[1], "x", s[2]));
+  }
+}
+
+// Every barrier and wait, and the sums that go from block to block, taken away or done twice in turn: found with one block or
+// with several.
+TEST(SplitSums, AllSynchronisationOfSharedTilesIsNeeded) {
+  const Program program = Split("product", "split=0 bm=64 bn=64 stages=2");
+  const kir::Kernel kernel = Planned(program);
+  ASSERT_TRUE(static_cast<bool>(kernel.shared_trips)) << kernel.schedule;
+  const Args shapes[] = {ProductArgs(8, 200, 648), ProductArgs(8, 200, 64)};
+  const auto simulate = [&](const kir::Kernel& changed, Args args, int64_t blocks) {
+    return SimulateAll(program, {changed}, args.tensors(), args.scalars, {.seed = 5, .interleavings = 1, .blocks = blocks});
+  };
+  int sums = 0;
+  for (int64_t blocks : {1, 3, 8}) {
+    for (const Args& args : shapes) ASSERT_TRUE(simulate(kernel, args, blocks).ok()) << simulate(kernel, args, blocks);
+  }
+  for (const Mutant& mutant : SynchronisationMutants(kernel)) {
+    bool found = false;
+    for (const Args& args : shapes) {
+      for (int64_t blocks : {1, 3}) found = found || simulate(mutant.kernel, args, blocks).code() == absl::StatusCode::kInternal;
+    }
+    EXPECT_TRUE(found) << "nothing is wrong " << mutant.what;
+    sums += mutant.what.find("Sums") != std::string::npos;
+  }
+  EXPECT_EQ(sums, 4);
+}
+
+TEST(SplitSums, WhatAllBlocksShare) {
+  const kir::Kernel shared = Planned(Split("product", "split=0"));
+  EXPECT_THAT(shared.schedule, HasSubstr("shared by all blocks, which add up acc"));
+  EXPECT_TRUE(static_cast<bool>(shared.shared_trips) && shared.cluster.empty());
+  EXPECT_EQ(kir::GivenBytes(shared), 256 + 64 * 64 * 4);
+  const kir::Kernel general = Planned(Split("product", "split=0"), "sm_90a", false);
+  EXPECT_THAT(general.schedule, HasSubstr("not shared: no tile of the loop comes by TMA"));
+  EXPECT_EQ(kir::GivenBytes(general), 0);
+  EXPECT_THAT(Planned(Split("product", "split=0"), "sm_80").schedule,
+              HasSubstr("not split: blocks of the target take one tile each"));
+  EXPECT_THAT(Planned(Split("ragged", "")).schedule, HasSubstr("not split: how many iterations there are depends on the block"));
+}
+
 TEST(SplitSums, WhatIsSplit) {
   for (const char* entry : {"product", "two_products", "row_sums"}) {
     for (bool fast : {true, false}) {
@@ -105,7 +180,8 @@ TEST(SplitSums, WhatIsNot) {
 TEST(SplitSums, CompileClean) {
   if (!HasNvrtc()) GTEST_SKIP() << "no NVRTC";
   const Target target = *FindTarget("sm_90a");
-  for (const char* settings : {"bm=136 bn=128 threads=256", "split=4"}) {
+  for (const char* settings : {"bm=136 bn=128 threads=256", "split=4", "split=0", "split=0 bm=128 bn=256 threads=256",
+                               "split=0 bm=136 bn=128 threads=256"}) {
     const Program program = Split("product", settings);
     for (const ArgClass& arg_class : {FastArgClass(program), GeneralArgClass(program)}) {
       const absl::StatusOr<Lowered> lowered = Lower(program, arg_class, target);

@@ -16,7 +16,8 @@ LaunchRecord SampleRecord(const Program& program) {
                  {KernelArg::Kind::kTensorMap, 1, 128},
                  {KernelArg::Kind::kTensorMap, 0, 128},
                  {KernelArg::Kind::kDim, 2, 4},
-                 {KernelArg::Kind::kScalar, 0, 8}};
+                 {KernelArg::Kind::kScalar, 0, 8},
+                 {KernelArg::Kind::kGiven, 4352, 8}};
   for (const Expr extent : program.launches[0].grid) kernel.grid.push_back(DimExpr::Compile(program, extent).value());
   kernel.threads = 384;
   kernel.shared_bytes = 200000;
@@ -41,6 +42,7 @@ TEST(LaunchRecordTest, RoundTrip) {
   EXPECT_EQ(kernel.ClusterSize(), 4u);
   EXPECT_EQ(kernel.maps, SampleRecord(program).kernels[1].maps);
   EXPECT_EQ(kernel.args[1].kind, KernelArg::Kind::kTensorMap);
+  EXPECT_EQ(kernel.GivenBytes(), 4352u);
   EXPECT_EQ(kernel.args[1].index, 1u);
   EXPECT_EQ(kernel.args[1].bytes, 128u);
 }
@@ -76,6 +78,7 @@ TEST(LaunchRecordTest, DamageNeverGetsThroughUnchecked) {
         for (const LoweredTensorMap& map : kernel.maps) EXPECT_TRUE(CheckTensorMap(program, map).ok());
         for (const KernelArg& arg : kernel.args) {
           EXPECT_TRUE(arg.kind != KernelArg::Kind::kTensorMap || arg.index < kernel.maps.size());
+          EXPECT_TRUE(arg.kind != KernelArg::Kind::kGiven || (kernel.GivenBytes() == arg.index && arg.index % 256 == 0));
         }
       }
       EXPECT_LE(maps, kMaxTensorMaps);

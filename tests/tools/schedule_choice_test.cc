@@ -69,7 +69,9 @@ TEST_F(ScheduleChoice, ShapesGetTheTileThatWasMeasuredToBeBest) {
       {"gemm_nn_f16", Mnk(8192, 8192, 8192), {"128x192"}},
       {"gemm_nt_bf16", Mnk(4096, 14336, 4096), {"128x176"}},
       {"gemm_nn_bf16", Mnk(4096, 14336, 4096), {"128x192", "128x256"}},
-      {"gemm_nt_bf16", Mnk(4096, 4096, 14336), {"128x256"}},
+      {"gemm_nt_bf16", Mnk(4096, 4096, 14336), {"128x256e"}},
+      {"gemm_nn_bf16", Mnk(4096, 4096, 14336), {"128x256e"}},
+      {"gemm_nt_bf16", Mnk(257, 4096, 4096), {"136x128s2"}},
       {"gemm_nt_bf16", Mnk(2048, 2048, 2048), {"128x128", "128x256"}},
       {"gemm_nt_bf16", Mnk(1024, 1024, 1024), {"64x128"}},
       {"gemm_nn_bf16", Mnk(1024, 1024, 1024), {"64x128"}},
@@ -83,8 +85,8 @@ TEST_F(ScheduleChoice, ShapesGetTheTileThatWasMeasuredToBeBest) {
       {"gemm_nt_bf16", Mnk(64, 14336, 4096), {"64x128"}},
       {"gemm_nt_bf16", Mnk(128, 14336, 4096), {"128x112"}},
       {"gemm_nn_bf16", Mnk(128, 14336, 4096), {"128x128"}},
-      {"gemm_nt_bf16", Mnk(257, 4104, 4104), {"136x128s2"}},
-      {"gemm_nn_bf16", Mnk(257, 4104, 4104), {"136x128s2"}},
+      {"gemm_nt_bf16", Mnk(257, 4104, 4104), {"136x128c2e"}},
+      {"gemm_nn_bf16", Mnk(257, 4104, 4104), {"136x128c2e"}},
       {"gemm_nt_bf16", Mnk(4095, 4096, 4104), {"128x256c2"}},
       {"gemm_nn_bf16", Mnk(4095, 4096, 4104), {"128x256"}},
   };
@@ -105,8 +107,11 @@ TEST_F(ScheduleChoice, ShapesGetTheTileThatWasMeasuredToBeBest) {
     // The same with the dims fixed: it alone is left.
     const auto fixed = Find(bundle, "sm_90a", c.dims);
     ASSERT_TRUE(fixed.ok()) << fixed.status();
-    ASSERT_EQ(fixed->fast.size(), 1u);
-    EXPECT_EQ(fixed->fast[0].name, fast[static_cast<size_t>(best)].name) << shape;
+    // But for another that wants no workspace.
+    ASSERT_EQ(fixed->fast.size(), fast[static_cast<size_t>(best)].shares_tiles ? 2u : 1u);
+    const int left = CheapestSchedule(fixed->fast.size(), dims, [&](size_t i) { return &fixed->fast[i]; });
+    EXPECT_EQ(fixed->fast[static_cast<size_t>(left)].name, fast[static_cast<size_t>(best)].name) << shape;
+    EXPECT_TRUE(std::any_of(fixed->fast.begin(), fixed->fast.end(), [](const Schedule& s) { return !s.shares_tiles; })) << shape;
   }
 }
 
@@ -127,9 +132,10 @@ TEST_F(ScheduleChoice, FixedConstantsAndDimsRestrict) {
   const Bundle bundle = MakeBundle("gemm_nt_bf16");
   const auto wide = Find(bundle, "sm_90a", {}, {{"block_N", 256}});
   ASSERT_TRUE(wide.ok()) << wide.status();
-  ASSERT_EQ(wide->fast.size(), 2u);
+  ASSERT_EQ(wide->fast.size(), 3u);
   EXPECT_EQ(wide->fast[0].name, "128x256");
   EXPECT_EQ(wide->fast[1].name, "128x256c2");
+  EXPECT_EQ(wide->fast[2].name, "128x256e");
   EXPECT_EQ(wide->general.constants.at("block_N"), 256) << "for general arguments, too";
   const auto none = Find(bundle, "sm_90a", {}, {{"block_N", 256}, {"block_M", 16}});
   ASSERT_TRUE(none.ok()) << none.status();
