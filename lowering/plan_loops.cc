@@ -6,6 +6,7 @@
 #include "lowering/tile_access.h"
 
 namespace tilert {
+
 // True when the loop reads memory that it writes: of a point that several threads run, one would read what the first has written.
 bool PlanBuilder::ReadsWhatItWrites(const Parallel& loop, const std::vector<FragmentUse>& uses, const FragmentLayout& layout) const {
   const auto staged = [&](const FragmentUse& use) {

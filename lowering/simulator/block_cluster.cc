@@ -7,7 +7,6 @@
 namespace tilert::sim {
 namespace {
 
-constexpr uint32_t kAllLanes = 0xffffffff;
 constexpr int64_t kWordsAChunk = 4, kWordBytes = 4;
 
 }  // namespace

@@ -4,12 +4,6 @@
 #include "lowering/simulator/block.h"
 
 namespace tilert::sim {
-namespace {
-
-constexpr uint32_t kAllLanes = 0xffffffff;
-
-}  // namespace
-
 void ThreadBlock::GiveSums(Warp& warp, const CSumsGive& give) {
   if (warp.share.end >= kernel_.trips) return Fail(warp, 0, "gives away the sums of a tile whose last iterations it has");
   for (const BufferId sum : give.sums) {
