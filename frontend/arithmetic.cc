@@ -171,7 +171,7 @@ Value Context::BinaryOperator(BinaryOp op, const Value& a, const Value& b, Sourc
   const bool ints = IntOf(a, &ia) && IntOf(b, &ib);
   if (FloatOf(a, &da) && FloatOf(b, &db)) {
     const bool divides = op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv || op == BinaryOp::kMod;
-    if (divides && db == 0) return Fail(range, "division by zero");
+    if (divides && db == 0) return Fail(range, "division by zero", "test the divisor first");
     bool overflow = false;
     const std::optional<int64_t> whole = ints ? IntArithmetic(op, ia, ib, &overflow) : std::nullopt;
     if (overflow) return Fail(range, "the result does not fit 64 bits");

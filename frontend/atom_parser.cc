@@ -141,7 +141,8 @@ ExprPtr ExprParser::BraceDisplay() {
     if (!Accept(",")) break;
   }
   Expect("}");
-  if (!set.items.empty() && !dict.items.empty()) Error(From(begin), "a set and a dict cannot be mixed");
+  if (!set.items.empty() && !dict.items.empty())
+    Error(From(begin), "a set and a dict cannot be mixed", "write key: value for each item, or for none");
   if (!set.items.empty()) return Make(begin, std::move(set));
   return Make(begin, std::move(dict));
 }

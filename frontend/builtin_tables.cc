@@ -26,7 +26,6 @@ struct Unsupported {
 
 // Parts of TileLang that exist there and not yet here.
 constexpr Unsupported kUnsupported[] = {
-    {"T.ClusterKernel", "use T.Kernel: clusters are chosen by the lowering"},
     {"T.gemm_sp", "use T.gemm on a dense operand"},
     {"T.ptr", "pass a tensor"},
     {"T.make_tensor", "pass a tensor"},
@@ -35,12 +34,13 @@ constexpr Unsupported kUnsupported[] = {
     {"T.Buffer", "write T.Tensor(shape, dtype)"},
     {"T.alloc_tmem", "use T.alloc_fragment"},
     {"T.tcgen05_gemm", "use T.gemm"},
-    {"T.sum", "reduce the row before the loop with T.reduce_sum(A, out, dim)"},
     {"T.call_extern", "use the functions of T"},
     {"T.import_source", "use the functions of T"},
-    {"T.dp4a", "use T.gemm on int8 operands"},
     {"T.float8_e8m0fnu", "store the exponent in a uint8"},
     {"T.launch_thread", "use T.Kernel"},
+    {"T.If", "open it with `with T.If(condition):`, holding `with T.Then():` and `with T.Else():`"},
+    {"T.Then", "put it directly into `with T.If(condition):`"},
+    {"T.Else", "put it directly into `with T.If(condition):`, after `with T.Then():`"},
     {"T.PersistentTileScheduler", "use T.Kernel over all tiles: persistence is chosen by the lowering"},
 };
 

@@ -63,7 +63,8 @@ Value CartesianProduct(Evaluator& e, const Args& args) {
     const auto items = e.Items(argument, args.range(), "an argument of itertools.product");
     if (!items) return Poison{};
     if (rows.size() * items->size() > kMaxRows)
-      return e.Fail(args.range(), Cat("this product has more than ", kMaxRows, " rows"));
+      return e.Fail(args.range(), Cat("this product has more than ", kMaxRows, " rows"),
+                    "leave out what is not needed, or write loops");
     std::vector<std::vector<Value>> longer;
     for (const auto& row : rows) {
       for (const Value& item : *items) {
@@ -81,8 +82,9 @@ Value CartesianProduct(Evaluator& e, const Args& args) {
 Value Partial(Evaluator& e, const Args& args) {
   const auto* function = args["function"].Object<const FunctionObject>();
   if (function == nullptr)
-    return args["function"].Is<Host>() ? args["function"]
-                                       : e.Fail(args.range(), "functools.partial takes a function of this file");
+    return args["function"].Is<Host>()
+               ? args["function"]
+               : e.Fail(args.range(), "functools.partial takes a function of this file", "write a lambda");
   FunctionObject* bound = e.New(FunctionObject(*function));
   bound->partial.insert(bound->partial.end(), args.rest().begin(), args.rest().end());
   for (const auto& keyword : args.keywords()) bound->partial_keywords.push_back(keyword);
@@ -95,7 +97,7 @@ Value Reduce(Evaluator& e, const Args& args) {
   size_t next = 0;
   Value total = args["initial"];
   if (!args.Has("initial")) {
-    if (items->empty()) return e.Fail(args.range(), "functools.reduce of nothing");
+    if (items->empty()) return e.Fail(args.range(), "functools.reduce of nothing", "give it an initial value");
     total = (*items)[next++];
   }
   for (; next < items->size(); ++next) total = e.CallValue(args["function"], {total, (*items)[next]}, args.range());

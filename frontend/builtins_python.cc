@@ -23,7 +23,9 @@ Value Length(Evaluator& e, const Args& args) {
 
 Value Range(Evaluator& e, const Args& args) {
   const std::vector<Value>& rest = args.rest();
-  if (rest.empty() || rest.size() > 3) return e.Fail(args.range(), "range takes one to three numbers");
+  if (rest.empty() || rest.size() > 3)
+    return e.Fail(args.range(), "range takes one to three numbers",
+                  "write range(end), range(begin, end) or range(begin, end, step)");
   for (size_t i = 0; i < rest.size(); ++i) {
     if (!e.IsNumber(rest[i]))
       return Value(e.Int(rest[i], args.rest_ranges()[i], "an argument of range") ? Value() : Value(Poison{}));
@@ -80,7 +82,7 @@ Value Extreme(Evaluator& e, const Args& args, ast::CompareOp better, ExprOp op) 
     if (!items) return Poison{};
     values = *items;
   }
-  if (values.empty()) return e.Fail(args.range(), Cat(args.builtin().path, " of nothing"));
+  if (values.empty()) return e.Fail(args.range(), Cat(args.builtin().path, " of nothing"), "give it at least one value");
   Value best = values[0];
   for (size_t i = 1; i < values.size(); ++i) {
     if (IsSymbolic(best) || IsSymbolic(values[i])) {
@@ -206,7 +208,9 @@ Value Sorted(Evaluator& e, const Args& args) {
   for (size_t i = 1; i < items->size(); ++i) {
     for (size_t j = i; j > 0; --j) {
       const Value less = e.CompareOperator(ast::CompareOp::kLt, (*items)[j], (*items)[j - 1], args.range());
-      if (less.Is<Val>()) return e.Fail(args.range(), "values that are known only at run time cannot be sorted");
+      if (less.Is<Val>())
+        return e.Fail(args.range(), "values that are known only at run time cannot be sorted",
+                      "give the names in them fixed values with --set");
       if (!less.As<bool>()) return less;
       if (!*less.As<bool>()) break;
       std::swap((*items)[j], (*items)[j - 1]);
@@ -226,7 +230,7 @@ Value ToDict(Evaluator& e, const Args& args) {
   for (const Value& item : *items) {
     const auto pair = e.Items(item, args.range(), "an item of dict");
     if (!pair) return Poison{};
-    if (pair->size() != 2) return e.Fail(args.range(), "dict takes pairs");
+    if (pair->size() != 2) return e.Fail(args.range(), "dict takes pairs", "write dict([(key, value), ...])");
     dict.items.emplace_back((*pair)[0], (*pair)[1]);
   }
   for (const auto& [name, value] : args.keywords()) dict.items.emplace_back(e.Text(name), value);

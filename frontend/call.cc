@@ -75,7 +75,8 @@ Value Evaluator::Invoke(const Value& callee, CallArgs args, SourceRange range) {
 
 // T.float16(x): a number of that type, or a conversion.
 Value Evaluator::InvokeDType(DType type, const CallArgs& args, SourceRange range) {
-  if (args.positional.size() != 1 || !args.named.empty()) return Fail(range, Cat("T.", DTypeName(type), " converts one value"));
+  if (args.positional.size() != 1 || !args.named.empty())
+    return Fail(range, Cat("T.", DTypeName(type), " converts one value"), Cat("write T.", DTypeName(type), "(x)"));
   Value value = args.positional[0];
   if (const auto* text = value.Object<const StringObject>()) {
     const bool negative = !text->text.empty() && text->text[0] == '-';

@@ -65,20 +65,24 @@ void Diagnostics::Warning(SourceRange range, std::string message, std::string hi
 
 void Diagnostics::Note(SourceRange range, std::string message) { Add(Severity::kNote, range, std::move(message), ""); }
 
-std::string RenderDiagnostic(const SourceFile& source, const Diagnostic& diagnostic) {
-  const Position position = source.PositionOf(diagnostic.range.begin);
-  std::string out = absl::StrCat(source.NameAt(diagnostic.range.begin), ":", position.line, ":", position.column, ": ",
-                                 SeverityName(diagnostic.severity), ": ", diagnostic.message, "\n");
-  std::string_view line = source.LineAt(diagnostic.range.begin);
-  size_t at = std::min<size_t>(diagnostic.range.begin - source.LineStart(diagnostic.range.begin), line.size());
+std::string SourceExcerpt(const SourceFile& source, SourceRange range) {
+  std::string_view line = source.LineAt(range.begin);
+  size_t at = std::min<size_t>(range.begin - source.LineStart(range.begin), line.size());
   if (line.size() > kMaxShownLine) {
     const size_t cut = at > kMaxShownLine / 2 ? at - kMaxShownLine / 2 : 0;
     line = line.substr(cut, kMaxShownLine);
     at -= cut;
   }
-  const size_t marked = std::min<size_t>(std::max(diagnostic.range.end, diagnostic.range.begin + 1) - diagnostic.range.begin,
-                                         std::max<size_t>(line.size() - at, 1));
-  absl::StrAppend(&out, "  ", Printable(line), "\n  ", Blank(line.substr(0, at)), Underline(line.substr(at, marked)), "\n");
+  const size_t marked =
+      std::min<size_t>(std::max(range.end, range.begin + 1) - range.begin, std::max<size_t>(line.size() - at, 1));
+  return absl::StrCat("  ", Printable(line), "\n  ", Blank(line.substr(0, at)), Underline(line.substr(at, marked)), "\n");
+}
+
+std::string RenderDiagnostic(const SourceFile& source, const Diagnostic& diagnostic) {
+  const Position position = source.PositionOf(diagnostic.range.begin);
+  std::string out =
+      absl::StrCat(source.NameAt(diagnostic.range.begin), ":", position.line, ":", position.column, ": ",
+                   SeverityName(diagnostic.severity), ": ", diagnostic.message, "\n", SourceExcerpt(source, diagnostic.range));
   if (!diagnostic.hint.empty()) absl::StrAppend(&out, "  hint: ", diagnostic.hint, "\n");
   return out;
 }

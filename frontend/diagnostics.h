@@ -51,6 +51,8 @@ class Diagnostics {
   int errors_ = 0;
 };
 
+// The line where `range` begins and, below it, a caret: two lines, each ending in a line break.
+std::string SourceExcerpt(const SourceFile& source, SourceRange range);
 // The message of one diagnostic, several lines, ending in a line break.
 std::string RenderDiagnostic(const SourceFile& source, const Diagnostic& diagnostic);
 

@@ -19,9 +19,11 @@ Value Interpreter::DeclareTensor(const std::string& name, const TensorSpec& spec
   int64_t columns = 0;
   if (is_packed) {
     if (shape.empty() || !spec.strides.empty())
-      return Fail(range, "a tensor of 4-bit elements has at least one dimension, and no strides");
+      return Fail(range, "a tensor of 4-bit elements has at least one dimension, and no strides",
+                  "write T.Tensor((M, N), T.int4)");
     if (builder_->exprs().AsInt(shape.back().In(builder_).expr(), &columns) && columns % 2 != 0)
-      return Fail(range, absl::StrCat("a tensor of 4-bit elements has an even last dimension, not ", columns));
+      return Fail(range, absl::StrCat("a tensor of 4-bit elements has an even last dimension, not ", columns),
+                  "pad it: two elements are a byte");
     shape.back() =
         builder_->Wrap(Fold(builder_->exprs(), builder_->Index(FloorDiv(shape.back().In(builder_), builder_->Lit(int64_t{2})))));
   }

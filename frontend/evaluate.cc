@@ -49,7 +49,8 @@ Value Evaluator::EvalNode(const ast::Expr& expr) {
             return node.too_large ? Fail(range, "this number does not fit 64 bits") : Value(node.value);
           },
           [&](const ast::FloatLit& node) -> Value {
-            return node.imaginary ? Fail(range, "complex numbers are not supported") : Value(node.value);
+            return node.imaginary ? Fail(range, "complex numbers are not supported", "keep the two parts apart")
+                                  : Value(node.value);
           },
           [&](const ast::StringLit& node) -> Value { return Text(node.value); },
           [&](const ast::BoolLit& node) -> Value { return node.value; },
@@ -71,7 +72,7 @@ Value Evaluator::EvalNode(const ast::Expr& expr) {
             const auto part = [this](ast::ExprPtr e) { return e ? Eval(e) : Value(); };
             return New(SliceObject{part(node.lower), part(node.upper), part(node.step)});
           },
-          [&](const ast::Starred&) -> Value { return Fail(range, "a starred value cannot stand here"); },
+          [&](const ast::Starred&) -> Value { return Fail(range, "a starred value cannot stand here", "write [*items]"); },
           [&](const ast::Sequence& node) -> Value { return EvalSequence(node); },
           [&](const ast::Dict& node) -> Value { return EvalDict(node); },
           [&](const ast::Comprehension& node) -> Value { return EvalComprehension(node); },
@@ -80,7 +81,7 @@ Value Evaluator::EvalNode(const ast::Expr& expr) {
             Assign(node.target, value, node.value);
             return value;
           },
-          [&](const ast::Await&) -> Value { return Fail(range, "await has no meaning in a kernel"); },
+          [&](const ast::Await&) -> Value { return Fail(range, "await has no meaning in a kernel", "leave it out"); },
           [&](const ast::Yield&) -> Value { return Fail(range, "generators are not supported", "return a list"); },
           [&](const ast::Lambda& node) -> Value { return EvalLambda(node); },
       },

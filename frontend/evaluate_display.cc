@@ -104,7 +104,8 @@ void Evaluator::RunGenerators(const ast::Comprehension& node, size_t index, Sequ
     for (const ast::ExprPtr condition : generator.conditions) {
       const Value truth = Eval(condition);
       if (IsSymbolic(truth)) {
-        Fail(condition->range, "this condition is known only at run time, and a comprehension is evaluated at compile time");
+        Fail(condition->range, "this condition is known only at run time, and a comprehension is evaluated at compile time",
+             "give the names in it fixed values with --set, or write a loop of the kernel");
         return;
       }
       wanted = wanted && Truth(truth, condition->range).value_or(false);

@@ -115,7 +115,7 @@ Value Evaluator::SubscriptSequence(const Value& object, const Value& index, Sour
     return v.is_none() ? otherwise : Int(v, range, "the bound of a slice").value_or(0);
   };
   const int64_t step = part(slice->step, 1);
-  if (step == 0) return Fail(range, "the step of a slice cannot be 0");
+  if (step == 0) return Fail(range, "the step of a slice cannot be 0", "leave it out");
   const auto clamp = [&](int64_t i) {
     return std::clamp<int64_t>(i < 0 ? i + size : i, step > 0 ? 0 : -1, step > 0 ? size : size - 1);
   };

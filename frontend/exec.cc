@@ -96,7 +96,7 @@ Value Interpreter::EvalPairwise(const ast::Sequence& targets, const ast::Sequenc
   std::vector<Value> items;
   for (size_t i = 0; i < values.items.size(); ++i) {
     if (values.items[i]->As<ast::Starred>() || targets.items[i]->As<ast::Starred>()) {
-      Fail(values.items[i]->range, "a starred value cannot stand here");
+      Fail(values.items[i]->range, "a starred value cannot stand here", "write out its items");
       return Poison{};
     }
     const auto* name = targets.items[i]->As<ast::Name>();
@@ -157,7 +157,7 @@ Interpreter::Flow Interpreter::ExecAssert(const ast::Assert& node, SourceRange r
   const std::optional<bool> truth = Truth(condition, node.condition->range);
   if (truth.value_or(true)) return Flow::kNormal;
   const std::string message = node.message ? absl::StrCat(": ", ToText(Eval(node.message))) : "";
-  Fail(range, absl::StrCat("the assertion does not hold", message));
+  Fail(range, absl::StrCat("the assertion does not hold", message), "see the settings and defaults that it depends on");
   stopped_ = true;
   return Flow::kStop;
 }
@@ -165,7 +165,7 @@ Interpreter::Flow Interpreter::ExecAssert(const ast::Assert& node, SourceRange r
 Interpreter::Flow Interpreter::ExecBreak(bool is_break, SourceRange range) {
   const char* word = is_break ? "break" : "continue";
   if (frame_->loops.empty()) {
-    Fail(range, absl::StrCat(word, " outside a loop"));
+    Fail(range, absl::StrCat(word, " outside a loop"), "put it into the loop that it belongs to");
     return Flow::kNormal;
   }
   const Frame::Loop loop = frame_->loops.back();

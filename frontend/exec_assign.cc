@@ -29,7 +29,7 @@ void Interpreter::Assign(ast::ExprPtr target, const Value& value, ast::ExprPtr s
   if (const auto* subscript = target->As<ast::Subscript>()) return AssignSubscript(*subscript, value, target->range);
   const auto* sequence = target->As<ast::Sequence>();
   if (sequence == nullptr) {
-    Fail(target->range, "only names and elements can be assigned to here");
+    Fail(target->range, "only names and elements can be assigned to here", "write name = … or A[i] = …");
     return;
   }
   if (value.poisoned() || value.Is<Host>()) {

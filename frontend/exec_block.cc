@@ -55,6 +55,14 @@ std::vector<std::string> TargetNames(ast::ExprPtr target) {
   return names;
 }
 
+// The call T.`word`(…) if that is all that `node` opens; null otherwise.
+const ast::Call* ScopeCall(const ast::With& node, std::string_view word) {
+  const auto* call = node.items.size() == 1 ? node.items[0].context->As<ast::Call>() : nullptr;
+  const auto* callee = call ? call->callee->As<ast::Attribute>() : nullptr;
+  const auto* module = callee ? callee->value->As<ast::Name>() : nullptr;
+  return module && module->id == "T" && callee->name == word ? call : nullptr;
+}
+
 }  // namespace
 
 // --- Names across blocks
@@ -142,7 +150,8 @@ Interpreter::Flow Interpreter::ExecFor(const ast::For& node, SourceRange range) 
     Fail(node.iterable->range, "a loop of the program must stand inside a launch", "put it under `with T.Kernel(...) as bx:`");
     return Flow::kNormal;
   }
-  if (!node.otherwise.empty()) Fail(range, "a loop of the program cannot have an else");
+  if (!node.otherwise.empty())
+    Fail(range, "a loop of the program cannot have an else", "set a T.alloc_var before the break, and test it after the loop");
   return ExecRuntimeFor(node, *loop, range);
 }
 
@@ -243,7 +252,10 @@ Interpreter::Flow Interpreter::ExecWhile(const ast::While& node, SourceRange ran
   if (!in_launch_ || !frame_->traced) return ExecStaticWhile(node);
   scope_->OpenJournal();
   MarkCarried(node.body);
+  const size_t before = builder_->Size();
   const Value condition = Eval(node.condition);
+  // A condition that takes statements to compute (T.sum(A[i, :]) > 0) is computed in the loop.
+  Block computed = builder_->TakeFrom(before);
   std::set<std::string> assigned;
   bool breaks = false, runs = !condition.poisoned();
   CollectAssigned(node.body, &assigned, &breaks);
@@ -257,7 +269,13 @@ Interpreter::Flow Interpreter::ExecWhile(const ast::While& node, SourceRange ran
   }
   Flow flow = Flow::kNormal;
   if (runs && value) {
-    builder_->OpenWhile(value);
+    builder_->OpenWhile(computed.empty() ? value : builder_->Int(1, DType::kBool));
+    if (!computed.empty()) {
+      builder_->Append(std::move(computed));
+      builder_->OpenIf(Not(value.In(builder_)));
+      builder_->Add(Break{});
+      builder_->Close();
+    }
     flow = RunBlock(node.body, true);
     builder_->Close();
   }
@@ -313,8 +331,28 @@ bool Interpreter::OpenContext(const ContextObject& context, ast::ExprPtr target,
   return true;
 }
 
+// `with T.If(condition):` holding `with T.Then():` and `with T.Else():` is an if.
+Interpreter::Flow Interpreter::ExecIfScope(const ast::With& node, const ast::Call& scope, SourceRange range) {
+  ast::If choice{scope.args.empty() ? nullptr : scope.args[0], {}, {}};
+  for (const ast::Stmt* stmt : node.body) {
+    const auto* part = stmt->As<ast::With>();
+    const bool is_then = part && ScopeCall(*part, "Then"), is_else = part && ScopeCall(*part, "Else");
+    if (!is_then && !is_else) {
+      Fail(stmt->range, "T.If holds T.Then and T.Else only", "put this into `with T.Then():`");
+      return Flow::kNormal;
+    }
+    (is_then ? choice.then : choice.otherwise) = part->body;
+  }
+  if (choice.condition == nullptr) {
+    Fail(range, "T.If needs a condition", "write `with T.If(condition):`");
+    return Flow::kNormal;
+  }
+  return ExecIf(choice, range);
+}
+
 Interpreter::Flow Interpreter::ExecWith(const ast::With& node, size_t item, SourceRange range) {
   if (item == node.items.size()) return RunBlock(node.body, false);
+  if (const ast::Call* scope = ScopeCall(node, "If")) return ExecIfScope(node, *scope, range);
   const Value value = Eval(node.items[item].context);
   if (value.poisoned()) return Flow::kNormal;
   const auto* context = value.Object<const ContextObject>();

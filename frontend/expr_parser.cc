@@ -88,7 +88,7 @@ ExprPtr ExprParser::NamedExpression() {
   const uint32_t begin = Begin();
   const ExprPtr value = Expression();
   if (!Is(":=")) return value;
-  if (!value->As<ast::Name>()) Error(value->range, "only a name can stand before ':='");
+  if (!value->As<ast::Name>()) Error(value->range, "only a name can stand before ':='", "assign on a line of its own");
   Advance();
   return Make(begin, ast::NamedExpr{value, Expression()});
 }

@@ -7,6 +7,8 @@
 #include "frontend/interpreter.h"
 #include "frontend/legalize.h"
 #include "frontend/parser.h"
+#include "frontend/quote.h"
+#include "frontend/row_reductions.h"
 #include "frontend/siblings.h"
 
 namespace tilert::frontend {
@@ -72,6 +74,18 @@ absl::Status CheckSize(const std::string& text, const std::string& file_name) {
       absl::StrCat(file_name, ": a source of ", text.size(), " bytes is too long; the limit is ", kMaxSource));
 }
 
+// Writes what sources may say and programs may not in terms of what programs have.
+absl::Status Finish(const Interpreter& interpreter, Diagnostics* diagnostics, Program* program) {
+  LowerReductionExpressions(interpreter.views(), interpreter.thread_uses(), program);
+  const absl::StatusOr<std::vector<BufferId>> numbers = Legalize(interpreter.views(), interpreter.reducers(), program);
+  if (!numbers.ok()) return numbers.status();
+  if (absl::Status status = StructureThreads(interpreter.thread_uses(), program); !status.ok()) return status;
+  std::vector<Interpreter::TensorParam> tensors = interpreter.tensor_params();
+  for (Interpreter::TensorParam& tensor : tensors) tensor.buffer = (*numbers)[tensor.buffer];
+  FinishParams(tensors, program, diagnostics);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<Entry>> ListEntries(const std::string& text, const std::string& file_name) {
@@ -111,14 +125,17 @@ absl::StatusOr<Program> Compile(const std::string& text, const std::string& file
   if (interpreter.fast_math()) builder.SetFastMath(true);
   absl::StatusOr<Program> program = builder.Build();
   if (!program.ok()) return program;
-  const absl::StatusOr<std::vector<BufferId>> numbers = Legalize(interpreter.views(), interpreter.reducers(), &*program);
-  if (!numbers.ok()) return numbers.status();
-  if (absl::Status status = StructureThreads(interpreter.thread_uses(), &*program); !status.ok()) return status;
-  std::vector<Interpreter::TensorParam> tensors = interpreter.tensor_params();
-  for (Interpreter::TensorParam& tensor : tensors) tensor.buffer = (*numbers)[tensor.buffer];
-  FinishParams(tensors, &*program, &diagnostics);
+  if (absl::Status status = Finish(interpreter, &diagnostics, &*program); !status.ok())
+    return absl::InvalidArgumentError(WithSourceLines(source, *module, std::string(status.message())));
   if (warnings != nullptr) *warnings = diagnostics.Render();
   return program;
+}
+
+std::string Quote(const std::string& text, const std::string& file_name, const std::string& message,
+                  const ModuleReader& read_module) {
+  const SourceFile source(WithSiblings(text, file_name, read_module));
+  Diagnostics diagnostics(&source);
+  return WithSourceLines(source, *ParseModule(&diagnostics), message);
 }
 
 }  // namespace tilert::frontend

@@ -44,4 +44,9 @@ absl::StatusOr<Program> Compile(const std::string& text, const std::string& file
                                 const Settings& settings, std::string* warnings = nullptr,
                                 const ModuleReader& read_module = nullptr);
 
+// `message`, about a program that Compile made of the same source (errors of the verifier, warnings of the lint), with the line
+// of the source and a caret below each of its lines that begins with `file:line:column: `.
+std::string Quote(const std::string& text, const std::string& file_name, const std::string& message,
+                  const ModuleReader& read_module = nullptr);
+
 }  // namespace tilert::frontend

@@ -61,6 +61,7 @@ class Interpreter : public Evaluator {
   Flow ExecRuntimeFor(const ast::For& node, const LoopObject& loop, SourceRange range);
   Flow ExecWhile(const ast::While& node, SourceRange range);
   Flow ExecStaticWhile(const ast::While& node);
+  Flow ExecIfScope(const ast::With& node, const ast::Call& scope, SourceRange range);
   Flow ExecWith(const ast::With& node, size_t item, SourceRange range);
   bool OpenContext(const ContextObject& context, ast::ExprPtr target, SourceRange range);
   std::vector<Value> OpenLoop(const LoopObject& loop, const std::vector<std::string>& names, int* opened);

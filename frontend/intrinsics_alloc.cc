@@ -54,7 +54,7 @@ Value Barrier(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
   std::vector<Value> counts = {args["arrive_count"]};
   if (const auto* list = args["arrive_count"].Object<SequenceObject>()) counts = list->items;
-  if (counts.empty()) return e.Fail(args.range(), "T.alloc_barrier needs a count of arrivals");
+  if (counts.empty()) return e.Fail(args.range(), "T.alloc_barrier needs a count of arrivals", "write T.alloc_barrier(128)");
   std::optional<int64_t> first;
   for (const Value& count : counts) {
     const auto n = e.Int(count, args.RangeOf("arrive_count"), "the count of arrivals");
@@ -117,7 +117,8 @@ Value AnnotateLayout(Evaluator& e, const Args& args) {
   for (const auto& [key, layout] : map->items) {
     const auto* buffer = key.As<Buf>();
     const auto* symbol = layout.As<Symbol>();
-    if (buffer == nullptr) return e.Fail(args.range(), Cat("a layout belongs to a buffer, not to ", Describe(key)));
+    if (buffer == nullptr)
+      return e.Fail(args.range(), Cat("a layout belongs to a buffer, not to ", Describe(key)), "write {buffer: layout}");
     if (symbol == nullptr || (*symbol->path != kSwizzled && *symbol->path != kRowMajor)) {
       // How a tensor lies in memory is part of its meaning; on the chip it is a question of speed alone, which the lowering
       // answers.
@@ -147,15 +148,21 @@ Value Reshape(Evaluator& e, const Args& args) {
   const auto type = args.Has("dtype") ? e.Type(args["dtype"], args.RangeOf("dtype"), "the dtype of a view")
                                       : std::optional(buffer->buffer().dtype);
   if (!type) return Poison{};
-  if (*type != buffer->buffer().dtype) {
-    return e.Fail(args.RangeOf("dtype"),
-                  Cat("a view of '", buffer->buffer().name, "' has its dtype, ", DTypeName(buffer->buffer().dtype)),
-                  "reinterpret the elements: T.reinterpret(A[i], dtype)");
-  }
-  if (!args.Has("shape")) return *buffer;
-  const auto shape = e.Extents(args["shape"], args.RangeOf("shape"), "the shape of a view");
+  const Buffer& base = buffer->buffer();
+  const bool is_same = *type == base.dtype;
+  if (!is_same &&
+      (*type == DType::kBool || base.dtype == DType::kBool || base.shape.empty() || PackingOf(args["dtype"]) != Packing::kNone))
+    return e.Fail(args.RangeOf("dtype"), Cat("'", base.name, "' has no view as ", DTypeName(*type)),
+                  "copy and cast the elements");
+  if (!args.Has("shape") && is_same) return *buffer;
+  std::vector<Val> own;  // the shape of the buffer, its last dimension in elements of the type
+  for (const Expr extent : base.shape) own.push_back(e.builder().Wrap(extent));
+  if (!is_same) own.back() = FloorDiv(own.back() * DTypeBits(base.dtype), DTypeBits(*type));
+  const auto shape = args.Has("shape") ? e.Extents(args["shape"], args.RangeOf("shape"), "the shape of a view") : own;
   if (!shape) return Poison{};
-  return MakeReshaped(e, *buffer, *shape, e.NameHint(buffer->buffer().name), args.range());
+  const std::string name = e.NameHint(base.name);
+  return is_same ? MakeReshaped(e, *buffer, *shape, name, args.range())
+                 : MakeReinterpreted(e, *buffer, *shape, *type, name, args.range());
 }
 
 Value AnnotateSafeValue(Evaluator& e, const Args& args) {
@@ -165,7 +172,8 @@ Value AnnotateSafeValue(Evaluator& e, const Args& args) {
   for (const auto& [key, value] : map->items) {
     const auto* buffer = key.As<Buf>();
     const Val number = e.Number(value, args.range(), "a safe value");
-    if (buffer == nullptr) return e.Fail(args.range(), Cat("a safe value belongs to a buffer, not to ", Describe(key)));
+    if (buffer == nullptr)
+      return e.Fail(args.range(), Cat("a safe value belongs to a buffer, not to ", Describe(key)), "write {buffer: value}");
     if (number)
       e.builder().Add(Annotate{
           AnnotationKind::kSafeValue, buffer->id(), {e.builder().E(number.As(&e.builder(), buffer->buffer().dtype))}, ""});

@@ -14,9 +14,10 @@ Value Im2Col(Evaluator& e, const Args& args) {
   const auto image = e.Region(args["img"], args.RangeOf("img"), "the image of T.im2col"),
              tile = e.Region(args["col"], args.RangeOf("col"), "the target of T.im2col");
   if (!image || !tile) return Poison{};
-  if (image->extent.size() != 4) return e.Fail(args.RangeOf("img"), "the image of T.im2col has the dimensions N, H, W, C");
+  if (image->extent.size() != 4)
+    return e.Fail(args.RangeOf("img"), "the image of T.im2col has the dimensions N, H, W, C", "pass the whole tensor");
   if (tile->extent.size() != 2 || !tile->extent[0] || !tile->extent[1])
-    return e.Fail(args.RangeOf("col"), "the target of T.im2col is a matrix");
+    return e.Fail(args.RangeOf("col"), "the target of T.im2col is a matrix", "pass a buffer of shape (rows, columns)");
   Val numbers[6];
   static constexpr const char* kNames[] = {"nhw_step", "c_step", "kernel", "stride", "dilation", "pad"};
   for (size_t i = 0; i < std::size(kNames); ++i) {

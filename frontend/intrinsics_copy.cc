@@ -17,7 +17,8 @@ BufferId ReadBarrier(Evaluator& e, const Args& args, std::vector<Expr>* indices)
     return barrier->id();
   }
   e.Fail(args.RangeOf("barrier"),
-         Cat("what a copy completes on must be made by T.alloc_barrier, not ", Describe(args["barrier"])));
+         Cat("what a copy completes on must be made by T.alloc_barrier, not ", Describe(args["barrier"])),
+         "write barrier = T.alloc_barrier(1)");
   return kNoId;
 }
 
@@ -124,7 +125,8 @@ Value AtomicVector(Evaluator& e, const Args& args) {
   auto dst = e.Region(args["dst"], args.RangeOf("dst"), "the target of an atomic"),
        src = e.Region(args["value"], args.RangeOf("value"), "the value of an atomic");
   if (!dst || !src) return Poison{};
-  if (dst->extent.empty() || src->extent.empty()) return e.Fail(args.range(), "a vector atomic needs operands with a dimension");
+  if (dst->extent.empty() || src->extent.empty())
+    return e.Fail(args.range(), "a vector atomic needs operands with a dimension", "use T.atomic_add");
   if (dst->IsElement()) dst->extent.back() = e.builder().Lit(width);
   if (src->IsElement()) src->extent.back() = e.builder().Lit(width);
   if (!MatchExtents(e, &*src, &*dst, args.range(), "an atomic")) return Poison{};

@@ -94,7 +94,8 @@ Value Dims(Evaluator& e, const Args& args) {
   std::vector<Value> dims;
   for (absl::string_view name : absl::StrSplit(*text, absl::ByAnyChar(", "), absl::SkipEmpty()))
     dims.push_back(e.DimOrSetting(std::string(name)));
-  if (dims.empty()) return e.Fail(args.range(), Cat(args.builtin().path, " needs a name"));
+  if (dims.empty())
+    return e.Fail(args.range(), Cat(args.builtin().path, " needs a name"), Cat("write ", args.builtin().path, "(\"n\")"));
   return dims.size() == 1 ? dims[0] : e.Tuple(std::move(dims));
 }
 
@@ -138,7 +139,8 @@ bool ClusterDims(Evaluator& e, const Args& args, ContextObject* context) {
   context->cluster = *extents;
   for (size_t d = context->grid.size(); d < context->cluster.size(); ++d) {
     if (!e.builder().exprs().IsInt(context->cluster[d].expr(), 1))
-      return e.Fail(range, Cat("the grid has ", context->grid.size(), " dimensions, cluster_dims ", context->cluster.size())),
+      return e.Fail(range, Cat("the grid has ", context->grid.size(), " dimensions, cluster_dims ", context->cluster.size()),
+                    "give one for each"),
              false;
   }
   while (context->cluster.size() < context->grid.size()) context->cluster.push_back(e.builder().Lit(int64_t{1}));
@@ -161,7 +163,8 @@ Value Kernel(Evaluator& e, const Args& args) {
     context.grid.insert(context.grid.end(), extents->begin(), extents->end());
   }
   if (context.grid.empty() || context.grid.size() > 3)
-    return e.Fail(args.range(), Cat("T.Kernel takes 1 to 3 grid extents, not ", context.grid.size()));
+    return e.Fail(args.range(), Cat("T.Kernel takes 1 to 3 grid extents, not ", context.grid.size()),
+                  "write T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M)) as (bx, by)");
   context.threads = e.Number(Threads(e, args), args.RangeOf("threads"), "threads");
   const auto* dims = args["threads"].Object<SequenceObject>();
   if (dims == nullptr) {
@@ -200,7 +203,8 @@ Value Assume(Evaluator& e, const Args& args) {
     return NoneValue{};
   }
   const auto truth = e.Truth(condition, args.range());
-  return truth.value_or(true) ? Value() : e.Fail(args.range(), "this assumption does not hold");
+  return truth.value_or(true) ? Value()
+                              : e.Fail(args.range(), "this assumption does not hold", "see the settings that it depends on");
 }
 
 Value SyncGrid(Evaluator& e, const Args& args) {
@@ -241,6 +245,7 @@ absl::Span<const Builtin> LaunchIntrinsics() {
       {"T.workspace", "shape dtype | zeroed? name?", Workspace},
       {"T.alloc_global", "shape dtype scope? | zeroed? name?", Workspace},
       {"T.Kernel", "* threads? prelude? is_cpu? name? cooperative? cluster_dims?", Kernel},
+      {"T.ClusterKernel", "* threads? prelude? is_cpu? name? cooperative? cluster_dims?", Kernel},
       {"T.get_block_binding", "dim?", BlockBinding},
       {"T.sync_grid", "", SyncGrid},
       {"T.assume", "condition", Assume},

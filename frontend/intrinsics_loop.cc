@@ -37,7 +37,8 @@ Value PersistentDomain(Evaluator& e, const Args& args) {
   const auto extents = e.Extents(args["start"], args.RangeOf("start"), "the domain of T.Persistent");
   if (!extents) return Poison{};
   if (extents->empty() || !args.Has("stop") || !args.Has("step"))
-    return e.Fail(args.range(), "T.Persistent takes a domain, a number of blocks, and the index of this one");
+    return e.Fail(args.range(), "T.Persistent takes a domain, a number of blocks, and the index of this one",
+                  "write T.Persistent([rows, columns], blocks, bx)");
   if (!CheckBound(e, args["stop"], args.RangeOf("stop"), "the number of blocks") ||
       !CheckBound(e, args["step"], args.RangeOf("step"), "the index"))
     return Poison{};
@@ -97,7 +98,8 @@ Value Extents(Evaluator& e, const Args& args) {
     if (!extents) return Poison{};
     loop.extents.insert(loop.extents.end(), extents->begin(), extents->end());
   }
-  if (loop.extents.empty()) return e.Fail(args.range(), Cat(args.builtin().path, " needs an extent"));
+  if (loop.extents.empty())
+    return e.Fail(args.range(), Cat(args.builtin().path, " needs an extent"), Cat("write ", args.builtin().path, "(128)"));
   if (args.Has("coalesced_width")) {
     const auto width = e.Int(args["coalesced_width"], args.RangeOf("coalesced_width"), "coalesced_width");
     if (!width) return Poison{};

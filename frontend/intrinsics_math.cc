@@ -3,6 +3,8 @@
 
 #include "frontend/builtin_tables.h"
 #include "frontend/evaluator.h"
+#include "frontend/regions.h"
+#include "frontend/row_reductions.h"
 #include "ir/status_util.h"
 
 namespace tilert::frontend {
@@ -29,8 +31,24 @@ Value Operator(Evaluator& e, const Args& args) {
   return e.BinaryOperator(op, args["a"], args["b"], args.range());
 }
 
-Value Min(Evaluator& e, const Args& args) { return e.CallValue(FindBuiltin("min"), args.rest(), args.range()); }
-Value Max(Evaluator& e, const Args& args) { return e.CallValue(FindBuiltin("max"), args.rest(), args.range()); }
+// Is `value` several elements of a buffer?
+bool IsPart(const Value& value) {
+  const auto* region = value.Object<const BufferRegion>();
+  const auto* buffer = value.As<Buf>();
+  return (region && !region->IsElement()) || (buffer && !buffer->buffer().shape.empty());
+}
+
+// T.max(x, y, …), and T.max(A[i, :]).
+Value MinOrMax(Evaluator& e, const Args& args) {
+  const std::string_view name = args.builtin().path.substr(2);
+  if (args.rest().size() != 1 || !IsPart(args.rest()[0])) return e.CallValue(FindBuiltin(name), args.rest(), args.range());
+  return ReductionExpression(e, args, name == "max" ? ReduceOp::kMax : ReduceOp::kMin, args.rest()[0], args.rest_ranges()[0]);
+}
+
+Value Sum(Evaluator& e, const Args& args) {
+  return ReductionExpression(e, args, ReduceOp::kSum, args["buffer"], args.RangeOf("buffer"));
+}
+
 Value Abs(Evaluator& e, const Args& args) { return e.CallValue(FindBuiltin("abs"), {args["x"]}, args.range()); }
 Value BitNot(Evaluator& e, const Args& args) { return e.UnaryOperator(ast::UnaryOp::kInvert, args["x"], args.range()); }
 Value Not(Evaluator& e, const Args& args) { return e.UnaryOperator(ast::UnaryOp::kNot, args["x"], args.range()); }
@@ -48,7 +66,7 @@ Value CeilDiv(Evaluator& e, const Args& args) {
     const auto x = e.Int(a, args.RangeOf("a"), "the argument of T.ceildiv"),
                y = e.Int(b, args.RangeOf("b"), "the argument of T.ceildiv");
     if (!x || !y) return Poison{};
-    if (*y == 0) return e.Fail(args.range(), "division by zero");
+    if (*y == 0) return e.Fail(args.range(), "division by zero", "test the divisor first");
     if (*y == -1) return *x == INT64_MIN ? e.Fail(args.range(), "the result does not fit 64 bits") : Value(-*x);
     return *x / *y + (*x % *y != 0 && (*x < 0) == (*y < 0) ? 1 : 0);
   }
@@ -119,6 +137,41 @@ Value Limit(Evaluator& e, const Args& args) {
   return greatest ? largest : -largest;
 }
 
+// T.dp4a(A[i], B[j], C[k]): C[k] += the product of four neighbours from A[i] and B[j] on.
+Value DotOfFour(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  auto a = e.Region(args["A"], args.RangeOf("A"), "the first operand of T.dp4a"),
+       b = e.Region(args["B"], args.RangeOf("B"), "the second operand of T.dp4a"),
+       c = e.Region(args["C"], args.RangeOf("C"), "the sum of T.dp4a");
+  if (!a || !b || !c) return Poison{};
+  if (a->start.empty() || b->start.empty())
+    return e.Fail(args.range(), "T.dp4a takes four neighbours of buffers with dimensions", "write T.dp4a(A[i], B[j], C[k])");
+  ProgramBuilder& builder = e.builder();
+  Val sum = builder.Load(c->buffer, c->start);
+  for (int64_t i = 0; i < 4; ++i) {
+    const auto element = [&](const BufferRegion& region) {
+      std::vector<Val> at = region.start;
+      at.back() = Shifted(e, at.back(), builder.Lit(i));
+      return builder.Cast(builder.Load(region.buffer, at), DType::kInt32);
+    };
+    sum = sum + element(*a) * element(*b);
+  }
+  builder.Store(c->buffer, c->start, sum);
+  return NoneValue{};
+}
+
+// What TileLang computes fast and roughly, and what it writes in terms of other functions.
+Value ByOthers(Evaluator& e, const Args& args) {
+  const Val x = e.Number(args["x"], args.RangeOf("x"), Cat("the argument of ", args.builtin().path));
+  if (!x) return Poison{};
+  const std::string_view path = args.builtin().path;
+  const std::string_view name = path.substr(path.substr(0, 4) == "T.__" ? 4 : 2);
+  ProgramBuilder& b = e.builder();
+  if (name == "exp10") return e.Wrap(b.Apply(ExprOp::kPow, {b.Lit(10.0), x}));
+  if (name == "log10") return e.Wrap(b.Apply(ExprOp::kLog, {x}) * b.Lit(0.43429448190325182));
+  return e.Wrap(b.Apply(ExprOp::kSin, {x}) / b.Apply(ExprOp::kCos, {x}));  // tan
+}
+
 Value Let(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
   const Val number = e.Number(args["value"], args.range(), "the argument of T.let");
@@ -137,8 +190,9 @@ absl::Span<const Builtin> MathIntrinsics() {
 #define TILERT_ENTRY_Call(name, arity, text) {"T." text, TILERT_PARAMS_##arity, Apply<ExprOp::k##name, arity>},
 #define TILERT_EXPR_OP(name, id, arity, cls, text) TILERT_ENTRY_##cls(name, arity, text)
   static constexpr Builtin kBuiltins[] = {
-      {"T.min", "*", Min},
-      {"T.max", "*", Max},
+      {"T.min", "*", MinOrMax},
+      {"T.max", "*", MinOrMax},
+      {"T.sum", "buffer", Sum},
       {"T.abs", "x", Abs},
       {"T.pow", "x y", Pow},
       {"T.power", "x y", Pow},
@@ -162,6 +216,20 @@ absl::Span<const Builtin> MathIntrinsics() {
       {"T.max_value", "dtype", Limit},
       {"T.min_value", "dtype", Limit},
       {"T.let", "value", Let},
+      {"T.dp4a", "A B C", DotOfFour},
+      {"T.__exp", "x", Apply<ExprOp::kExp, 1>},
+      {"T.__exp2", "x", Apply<ExprOp::kExp2, 1>},
+      {"T.__exp10", "x", ByOthers},
+      {"T.exp10", "x", ByOthers},
+      {"T.__log", "x", Apply<ExprOp::kLog, 1>},
+      {"T.__log2", "x", Apply<ExprOp::kLog2, 1>},
+      {"T.__log10", "x", ByOthers},
+      {"T.log10", "x", ByOthers},
+      {"T.__sin", "x", Apply<ExprOp::kSin, 1>},
+      {"T.__cos", "x", Apply<ExprOp::kCos, 1>},
+      {"T.__tan", "x", ByOthers},
+      {"T.tan", "x", ByOthers},
+      {"T.__pow", "x y", Apply<ExprOp::kPow, 2>},
 #include "ir/expr_op.def"
   };
   return kBuiltins;

@@ -47,7 +47,7 @@ Value ThreadBinding(Evaluator& e, const Args& args) {
   const auto dim = args.Has("dim") ? e.Int(args["dim"], args.RangeOf("dim"), "dim") : std::optional<int64_t>(0);
   const auto extents = BlockExtents(e, args);
   if (!dim || !extents) return Poison{};
-  if (*dim < 0 || *dim > 2) return e.Fail(args.RangeOf("dim"), "a block of threads has dimensions 0 to 2");
+  if (*dim < 0 || *dim > 2) return e.Fail(args.RangeOf("dim"), "a block of threads has dimensions 0 to 2", "write 0 for x");
   return PlaceAlong(e, *extents, static_cast<size_t>(*dim));
 }
 
@@ -73,7 +73,8 @@ Value BoundThread(Evaluator& e, const Args& args) {
   constexpr std::string_view kNames[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
   const auto* found = name == nullptr ? std::end(kNames) : std::find(std::begin(kNames), std::end(kNames), name->text);
   if (found == std::end(kNames))
-    return e.Fail(args.RangeOf("thread"), "a thread is bound to threadIdx.x, threadIdx.y or threadIdx.z");
+    return e.Fail(args.RangeOf("thread"), "a thread is bound to threadIdx.x, threadIdx.y or threadIdx.z",
+                  "write thread=\"threadIdx.x\"");
   const bool one = !args.Has("stop");
   const auto begin = one ? std::optional<int64_t>(0) : e.Int(args["start"], args.RangeOf("start"), "the first thread");
   const auto end = e.Int(args[one ? "start" : "stop"], args.RangeOf(one ? "start" : "stop"), "the last thread");
@@ -82,7 +83,8 @@ Value BoundThread(Evaluator& e, const Args& args) {
   const auto dim = static_cast<size_t>(found - std::begin(kNames));
   const int64_t threads = dim < extents->size() ? (*extents)[dim] : 1;
   if (*begin != 0 || *end != threads)
-    return e.Fail(args.range(), Cat("the block has threads 0 to ", threads, " there, not ", *begin, " to ", *end));
+    return e.Fail(args.range(), Cat("the block has threads 0 to ", threads, " there, not ", *begin, " to ", *end),
+                  "use T.get_thread_binding(dim)");
   return PlaceAlong(e, *extents, dim);
 }
 
@@ -187,7 +189,8 @@ Value AllReduce(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
   const std::vector<Value>& rest = args.rest();
   if (rest.size() < 5)
-    return e.Fail(args.range(), "T.tvm_thread_allreduce takes a count, a value, a condition, a result and threads");
+    return e.Fail(args.range(), "T.tvm_thread_allreduce takes a count, a value, a condition, a result and threads",
+                  "write T.tvm_thread_allreduce(T.uint32(1), value, True, result[0], tx)");
   const Val count = e.Number(rest[0], args.rest_ranges()[0], "the number of values");
   const auto always = e.Bool(rest[2], args.rest_ranges()[2], "the condition");
   const Val value = e.Number(rest[1], args.rest_ranges()[1], "what is reduced");
@@ -195,7 +198,7 @@ Value AllReduce(Evaluator& e, const Args& args) {
   const auto extents = BlockExtents(e, args);
   if (!count || !always || !value || !result || !extents) return Poison{};
   if (!e.builder().exprs().IsInt(e.builder().E(count), 1) || !*always)
-    return e.Fail(args.range(), "only one value is reduced at a time, and by all threads");
+    return e.Fail(args.range(), "only one value is reduced at a time, and by all threads", "pass T.uint32(1) and True");
   if (e.threads().reducer.is_none())
     return e.Fail(args.range(), "how to combine the values is not said",
                   "put it under `with T.attr(T.comm_reducer(…), \"reduce_scope\", …):`");
@@ -209,7 +212,7 @@ Value AllReduce(Evaluator& e, const Args& args) {
       if (builder.E(place) == builder.E(PlaceAlong(e, *extents, d))) known = reduced[d] = true;
     }
     if (!known && !builder.exprs().IsInt(builder.Index(place), 0))
-      return e.Fail(args.rest_ranges()[i], "this is no T.get_thread_binding of the block");
+      return e.Fail(args.rest_ranges()[i], "this is no T.get_thread_binding of the block", "pass one");
   }
   const Value reducer = e.threads().reducer;
   const auto combine = [&](Val a, Val b) {
@@ -277,7 +280,7 @@ Value CopyByThread(Evaluator& e, const Args& args) {
   const auto count = e.Int(args["num_elems"], args.RangeOf("num_elems"), "the number of elements");
   if (!to || !from || !count) return Poison{};
   if (to->start.empty() || from->start.empty())
-    return e.Fail(args.range(), "memory is copied between places of buffers with dimensions");
+    return e.Fail(args.range(), "memory is copied between places of buffers with dimensions", "use T.alloc_local");
   ProgramBuilder& builder = e.builder();
   const Val i = builder.OpenFor(ForKind::kVectorized, "i", 0, *count);
   to->start.back() = to->start.back() + i;
@@ -336,6 +339,9 @@ absl::Span<const Builtin> SimtIntrinsics() {
       {"T.warpgroup_fence_operand", "* **", Nothing},
       {"T.ptx_commit_group", "", Nothing},
       {"T.tma_store_arrive", "", Nothing},
+      // A launch begins when the one before it has ended.
+      {"T.pdl_trigger", "", Nothing},
+      {"T.pdl_sync", "", Nothing},
   };
   return kBuiltins;
 }

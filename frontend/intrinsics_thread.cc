@@ -105,7 +105,7 @@ Value AsyncWait(Evaluator& e, const Args& args) {
   const auto pending = args.Has("pending") ? e.Int(args["pending"], args.RangeOf("pending"), "the number of unfinished groups")
                                            : std::optional<int64_t>(0);
   if (!pending) return Poison{};
-  if (*pending < 0 || *pending > 63) return e.Fail(args.range(), "0 to 63 groups may stay unfinished");
+  if (*pending < 0 || *pending > 63) return e.Fail(args.range(), "0 to 63 groups may stay unfinished", "write 0 to wait for all");
   const bool gemms = args.builtin().path == "T.wait_wgmma" || args.builtin().path == "T.warpgroup_wait";
   e.builder().Add(tilert::AsyncWait{gemms, static_cast<uint32_t>(*pending)});
   return NoneValue{};
@@ -115,7 +115,7 @@ Value AsyncWait(Evaluator& e, const Args& args) {
 Value PrintValue(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
   std::vector<Value> values = args.rest();
-  if (values.empty()) return e.Fail(args.range(), "T.print needs something to print");
+  if (values.empty()) return e.Fail(args.range(), "T.print needs something to print", "write T.print(\"x = {}\", x)");
   std::string format;
   if (const auto* text = values[0].Object<const StringObject>()) {
     format = text->text;

@@ -174,7 +174,8 @@ Value CumMax(Evaluator& e, const Args& args) {
   if (!src || !dst || !reverse) return Poison{};
   const auto axis = ReadAxis(e, args, *src, 0);
   if (!axis) return Poison{};
-  if (dst->extent.size() != src->extent.size()) return e.Fail(args.range(), "T.cummax takes buffers of one rank");
+  if (dst->extent.size() != src->extent.size())
+    return e.Fail(args.range(), "T.cummax takes buffers of one rank", "give the target the shape of the source");
   ProgramBuilder& builder = e.builder();
   const auto extent = [&](size_t d) { return src->extent[d] ? src->extent[d].In(&builder) : builder.Lit(int64_t{1}); };
   std::vector<std::string> names;
@@ -202,6 +203,24 @@ Value CumMax(Evaluator& e, const Args& args) {
   return NoneValue{};
 }
 
+// Of one point of a parallel loop: it looks at all elements.
+Val AnyOfPoint(Evaluator& e, const BufferRegion& region, bool any) {
+  ProgramBuilder& builder = e.builder();
+  const Buf found = builder.Alloc(any ? "any" : "all", DType::kBool, Scope::kVar, {});
+  builder.Store(found, {}, builder.Int(any ? 0 : 1, DType::kBool));
+  std::vector<Val> at = region.start;
+  int opened = 0;
+  for (size_t d = 0; d < at.size(); ++d) {
+    if (!region.extent[d]) continue;
+    at[d] = Shifted(e, at[d], builder.OpenFor(ForKind::kSerial, "k", builder.Lit(int64_t{0}), region.extent[d]));
+    ++opened;
+  }
+  const Val flag = builder.Cast(builder.Load(region.buffer, at), DType::kBool);
+  builder.Store(found, {}, any ? Or(builder.Load(found, {}), flag) : And(builder.Load(found, {}), flag));
+  for (; opened > 0; --opened) builder.Close();
+  return builder.Load(found, {});
+}
+
 // T.any_of(A[...]), T.all_of(A[...]): is any element, or every one, other than zero?
 Value AnyOf(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
@@ -209,6 +228,7 @@ Value AnyOf(Evaluator& e, const Args& args) {
   if (!region) return Poison{};
   const bool any = args.builtin().path == "T.any_of";
   ProgramBuilder& builder = e.builder();
+  if (builder.InParallel()) return e.Wrap(AnyOfPoint(e, *region, any));
   std::vector<std::string> names;
   std::vector<Val> extents;
   for (const Val& extent : region->extent) {
@@ -239,10 +259,11 @@ Value Transpose(Evaluator& e, const Args& args) {
   if (!src || !dst) return Poison{};
   const size_t rank = src->extent.size(), target_rank = dst->extent.size();
   if (rank < 2 || target_rank < 2 || !src->extent[rank - 1] || !src->extent[rank - 2])
-    return e.Fail(args.range(), "T.transpose takes matrices");
+    return e.Fail(args.range(), "T.transpose takes matrices", "give buffers, or slices of two dimensions");
   const Matrix m = MatrixOf(e, *src, true), target = MatrixOf(e, *dst, false);
   if (Differ(m.rows, target.rows) || Differ(m.columns, target.columns)) {
-    return e.Fail(args.range(), Cat("the transpose of ", ShapeText(e, *src), " does not fit ", ShapeText(e, *dst)));
+    return e.Fail(args.range(), Cat("the transpose of ", ShapeText(e, *src), " does not fit ", ShapeText(e, *dst)),
+                  "give the target the extents of the source, the last two the other way round");
   }
   ProgramBuilder& builder = e.builder();
   const std::vector<Val> vars = builder.OpenParallel({"i", "j"}, {src->extent[rank - 2], src->extent[rank - 1]});

@@ -6,126 +6,52 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/element_access.h"
 #include "frontend/four_bits.h"
+#include "frontend/joined_bits.h"
 #include "frontend/program_edit.h"
 #include "ir/status_util.h"
 
 namespace tilert::frontend {
 namespace {
 
-// Numbers between which an index lies, both included.
-struct Bounds {
-  int64_t low, high;
-};
-
-class Legalizer {
+class Legalizer : ElementAccess {
  public:
   Legalizer(const std::vector<View>& views, const std::vector<Reducer>& reducers, Program* program)
-      : views_(views), reducers_(reducers), p_(*program) {}
+      : ElementAccess(views, program), reducers_(reducers) {}
 
   absl::Status Run() {
     for (uint32_t i = 0; i < p_.launches.size(); ++i) {
-      Launch& launch = p_.launches[i];
-      active_.clear();
-      for (const View& view : views_) {
-        if (view.launch == kNoId || view.launch == i) active_[view.buffer] = &view;
-      }
-      for (size_t d = 0; d < launch.grid.size(); ++d) NoteVar(launch.block_vars[d], p_.exprs.Int(0), launch.grid[d]);
-      launch.body = Walk(launch.body);
+      EnterLaunch(i);
+      p_.launches[i].body = Walk(p_.launches[i].body);
     }
     return status_;
   }
 
  private:
-  // --- expressions
-  const View* Find(BufferId buffer) const {
-    const auto it = active_.find(buffer);
-    return it == active_.end() ? nullptr : it->second;
-  }
-
-  void NoteVar(VarId var, Expr begin, Expr end) {
-    const auto low = BoundsOf(begin), high = BoundsOf(end);
-    if (low && high) bounds_[var] = {low->low, std::max(low->low, high->high - 1)};
-  }
-
-  std::optional<Bounds> BoundsOf(Expr e) const {
-    const ExprNode& node = p_.exprs[e];
-    if (node.op == ExprOp::kIntImm) return Bounds{node.i, node.i};
-    if (node.op == ExprOp::kVar) {
-      const auto it = bounds_.find(static_cast<VarId>(node.i));
-      return it == bounds_.end() ? std::nullopt : std::optional(it->second);
-    }
-    if (node.args.size() != 2 || (node.op != ExprOp::kAdd && node.op != ExprOp::kMul && node.op != ExprOp::kFloorDiv))
-      return std::nullopt;
-    const auto a = BoundsOf(node.args[0]), b = BoundsOf(node.args[1]);
-    constexpr int64_t kLarge = int64_t{1} << 31;
-    for (const auto& operand : {a, b}) {
-      if (!operand || operand->low < 0 || operand->high > kLarge) return std::nullopt;
-    }
-    if (node.op == ExprOp::kAdd) return Bounds{a->low + b->low, a->high + b->high};
-    if (node.op == ExprOp::kMul) return Bounds{a->low * b->low, a->high * b->high};
-    if (b->low == 0) return std::nullopt;
-    return Bounds{a->low / b->high, a->high / b->low};
-  }
-
-  Expr Binary(ExprOp op, Expr a, Expr b) { return Fold(p_.exprs, p_.exprs.Binary(op, a, b)); }
-
-  // Is `index` within [0, extent)? None if it is in any case.
-  Expr Inside(Expr index, Expr extent) {
-    int64_t size = 0;
-    const auto bounds = BoundsOf(index);
-    if (p_.exprs.AsInt(extent, &size) && bounds && bounds->low >= 0 && bounds->high < size) return {};
-    const Expr above = Binary(ExprOp::kGe, index, p_.exprs.Int(0)), below = Binary(ExprOp::kLt, index, extent);
-    return bounds && bounds->low >= 0 ? below : Binary(ExprOp::kAnd, above, below);
-  }
-
-  Expr Both(Expr a, Expr b) { return !a ? b : !b ? a : Binary(ExprOp::kAnd, a, b); }
-
-  // Where in its base an element of a view lies, until the base is no view.
-  void Resolve(BufferId* buffer, std::vector<Expr>* indices) {
-    while (const View* view = Find(*buffer)) {
-      Expr inside;
-      const std::vector<Expr>& shape = p_.buffers[view->buffer].shape;
-      for (size_t i = 0; i < shape.size(); ++i) {
-        if (view->guarded[i]) inside = Both(inside, Inside((*indices)[i], shape[i]));
-      }
-      std::vector<Expr> mapped;
-      for (const Expr e : view->map) {
-        mapped.push_back(Fold(p_.exprs, Rewrite(p_.exprs, e, p_.exprs, [&](Expr at, const ExprNode&) {
-                                for (size_t i = 0; i < indices->size(); ++i) {
-                                  if (at == ViewSubscript(p_.exprs, i)) return (*indices)[i];
-                                }
-                                return Expr{};
-                              })));
-      }
-      if (inside && !mapped.empty())
-        mapped[0] = p_.exprs.Make(ExprOp::kSelect, DType::kIndex, {inside, mapped[0], p_.exprs.Int(-1)});
-      *indices = std::move(mapped);
-      const bool is_itself = view->base == *buffer;
-      *buffer = view->base;
-      if (is_itself) return;
+  // Stores to a view of another dtype; the value is computed before any of it is overwritten.
+  void AddJoinedStore(const Stmt& stmt, const View& view, Store store, Block* out) {
+    if (view.splits > 0)
+      return Refuse(stmt, store.buffer, "elements are stored as a whole, not through the view", "copy to another buffer first");
+    const DType type = p_.buffers[store.buffer].dtype;
+    p_.vars.push_back({"bits", type});
+    const auto var = static_cast<VarId>(p_.vars.size() - 1);
+    out->push_back({Let{var, Converted(store.value, type)}, stmt.loc});
+    const std::vector<Expr> parts = JoinedBits(p_).Split(p_.exprs.Leaf(ExprOp::kVar, var, type), p_.buffers[view.base].dtype);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      Store part{view.base, store.indices, parts[i]};
+      part.indices.push_back(p_.exprs.Int(static_cast<int64_t>(i)));
+      AddStore(stmt, std::move(part), out);
     }
   }
 
-  Expr Lower(Expr root) {
-    return Rewrite(p_.exprs, root, p_.exprs, [&](Expr, const ExprNode& node) -> Expr {
-      if (node.op != ExprOp::kLoad || Find(static_cast<BufferId>(node.i)) == nullptr) return {};
-      return LowerLoad(node);
-    });
-  }
-
-  Expr LowerLoad(const ExprNode& node) {
-    auto buffer = static_cast<BufferId>(node.i);
-    std::vector<Expr> indices;
-    for (const Expr arg : node.args) indices.push_back(Lower(arg));
-    const View* view = Find(buffer);
-    const bool is_packed = view->packing != Packing::kNone && view->half;
-    const Expr half = is_packed ? indices.back() : Expr{};
-    Resolve(&buffer, &indices);
-    if (!is_packed) return p_.exprs.Load(buffer, node.dtype, indices);
-    return FourBits(p_).Decode(view->packing, p_.exprs.Load(buffer, DType::kUInt8, indices), half);
+  // `store` has been lowered but for its target.
+  void AddStore(const Stmt& stmt, Store store, Block* out) {
+    Resolve(&store.buffer, &store.indices);
+    const View* view = Find(store.buffer);
+    if (view && view->joins + view->splits > 0) return AddJoinedStore(stmt, *view, std::move(store), out);
+    out->push_back({std::move(store), stmt.loc});
   }
 
   // What is stored in 4 bits is rounded to them; single elements of a tensor share their byte with others.
@@ -193,12 +119,18 @@ class Legalizer {
   // A statement that stays what it is, with what it holds lowered.
   void AddLowered(Stmt stmt, Block* out) {
     ForEachExpr(stmt, [&](Expr& e) { e = Lower(e); });
-    if (auto* store = std::get_if<Store>(&stmt.op)) RoundFor(stmt, store);
+    if (auto* store = std::get_if<Store>(&stmt.op)) {
+      RoundFor(stmt, store);
+      return AddStore(stmt, std::move(*store), out);
+    }
     std::visit(
         [&](auto& s) {
           if constexpr (requires { s.buffer, s.indices; }) Resolve(&s.buffer, &s.indices);
         },
         stmt.op);
+    const auto* atomic = std::get_if<Atomic>(&stmt.op);
+    if (const View* view = atomic ? Find(atomic->buffer) : nullptr; view && view->joins + view->splits > 0)
+      return Refuse(stmt, atomic->buffer, "an atomic cannot work on the view", "work on the buffer itself");
     for (Block* child : ChildBlocks(stmt)) *child = Walk(*child);
     out->push_back(std::move(stmt));
   }
@@ -440,12 +372,8 @@ class Legalizer {
     *region = whole;
   }
 
-  const std::vector<View>& views_;
   const std::vector<Reducer>& reducers_;
-  Program& p_;
   int parallel_depth_ = 0;
-  absl::flat_hash_map<BufferId, const View*> active_;
-  absl::flat_hash_map<VarId, Bounds> bounds_;
   absl::Status status_;
 };
 

@@ -253,7 +253,8 @@ class Lexer {
     if (now.column > indents_.back().column) {
       if (now.narrow <= indents_.back().narrow) return TabError(begin);
       if (indents_.size() >= kMaxIndents) {
-        Error(pos_, pos_ + 1, absl::StrCat("more than ", kMaxIndents, " levels of indentation"));
+        Error(pos_, pos_ + 1, absl::StrCat("more than ", kMaxIndents, " levels of indentation"),
+              "move the inner part into a function");
         stop_ = true;
         return;
       }
@@ -352,7 +353,8 @@ class Lexer {
   bool Bracket(char c) {
     if (c == '(' || c == '[' || c == '{') {
       if (brackets_.size() >= kMaxBrackets) {
-        Error(pos_, pos_ + 1, absl::StrCat("brackets are nested more than ", kMaxBrackets, " deep"));
+        Error(pos_, pos_ + 1, absl::StrCat("brackets are nested more than ", kMaxBrackets, " deep"),
+              "compute a part of it first, under a name of its own");
         stop_ = true;
         return false;
       }

@@ -129,7 +129,7 @@ Value Evaluator::InvokeMethod(const Method& method, const CallArgs& args, Source
   const Value& self = method.self;
   if (self.Object<const FunctionObject>()) return self;
   if (method.name == "astype") {
-    if (args.positional.size() != 1) return Fail(range, "astype takes a dtype");
+    if (args.positional.size() != 1) return Fail(range, "astype takes a dtype", "write x.astype(T.float16)");
     const std::optional<DType> type = Type(args.positional[0], args.ranges[0], "the argument of astype");
     return type ? InvokeDType(*type, CallArgs{{self}, {range}, {}, false}, range) : Value(Poison{});
   }

@@ -126,7 +126,8 @@ Value Evaluator::EvalBindings(const std::string& name, const std::vector<const a
   for (size_t i = first; i <= last; ++i) ApplyBinding(name, *bindings[i], range);
   const auto value = partial_globals_.find(name);
   if (value == partial_globals_.end())
-    return Fail(range, absl::StrCat("'", name, "' is defined only in the branch that is not taken"));
+    return Fail(range, absl::StrCat("'", name, "' is defined only in the branch that is not taken"),
+                "define it in both branches");
   Value result = value->second;
   partial_globals_.erase(name);
   return result;

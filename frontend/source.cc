@@ -58,6 +58,21 @@ Position SourceFile::PositionOf(uint32_t offset) const {
   return {static_cast<int>(line - line_starts_.begin()) - parts_[PartOf(offset)].first_line, column};
 }
 
+std::optional<uint32_t> SourceFile::OffsetOf(std::string_view name, Position position) const {
+  for (const Part& part : parts_) {
+    const auto line = static_cast<size_t>(part.first_line + position.line - 1);
+    if (part.name != name || position.line < 1 || line >= line_starts_.size()) continue;
+    const size_t end = line + 1 < line_starts_.size() ? line_starts_[line + 1] : text_.size();
+    uint32_t offset = line_starts_[line];
+    for (int column = 1; offset < end; ++offset) {
+      const bool is_continuation = (static_cast<unsigned char>(text_[offset]) & 0xC0) == 0x80;
+      if (!is_continuation && column++ == position.column) break;
+    }
+    return offset;
+  }
+  return std::nullopt;
+}
+
 std::string_view SourceFile::LineAt(uint32_t offset) const {
   const uint32_t start = LineStart(offset);
   const size_t end = text_.find_first_of("\r\n", start);

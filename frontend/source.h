@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,8 @@ class SourceFile {
   std::string_view text() const { return text_; }
   std::string_view Text(SourceRange range) const;
   Position PositionOf(uint32_t offset) const;
+  // The offset of a position in the part of this name; nothing if it has no such line.
+  std::optional<uint32_t> OffsetOf(std::string_view name, Position position) const;
   // The line that holds `offset`, without its line break.
   std::string_view LineAt(uint32_t offset) const;
   uint32_t LineStart(uint32_t offset) const;

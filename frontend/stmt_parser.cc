@@ -153,14 +153,15 @@ const Stmt* StmtParser::ExpressionStatement() {
   const uint32_t begin = Begin();
   const ExprPtr first = YieldOrStarExpressions();
   if (Accept(":")) {
-    if (first->As<ast::Sequence>()) Error(first->range, "only one name can be annotated at a time");
+    if (first->As<ast::Sequence>())
+      Error(first->range, "only one name can be annotated at a time", "annotate each on a line of its own");
     CheckTarget(first, "annotate");
     const ExprPtr annotation = Expression();
     const ExprPtr value = Accept("=") ? YieldOrStarExpressions() : nullptr;
     return MakeStmt(From(begin), ast::AnnAssign{first, annotation, value});
   }
   if (const std::optional<BinaryOp> op = IsKind(TokenKind::kOp) ? AugmentedOp(Text()) : std::nullopt) {
-    if (first->As<ast::Sequence>()) Error(first->range, "an augmented assignment has one target");
+    if (first->As<ast::Sequence>()) Error(first->range, "an augmented assignment has one target", "write one line for each");
     CheckTarget(first, "assign to");
     Advance();
     const ExprPtr value = YieldOrStarExpressions();

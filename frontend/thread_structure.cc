@@ -227,10 +227,9 @@ class Structurer {
     bool own = false;
     ForEachExpr(stmt, [&](Expr e) { own |= Mentions(e); });
     if (own || ChildBlocks(stmt).empty()) {
-      return InvalidArgument(
-          PlaceOf(p_, stmt.loc), PrintStmtHead(p_, stmt),
-          ": a tile statement depends on the number of the thread, on which no two "
-          "threads agree; write element code, or `if tx < 128:` with a multiple of 32 for a partition of the threads");
+      return InvalidArgument(PlaceOf(p_, stmt.loc), "error: ", PrintStmtHead(p_, stmt),
+                             " holds a tile statement and depends on the number of the thread, on which no two threads agree\n"
+                             "  hint: write element code, or `if tx < 128:` with a multiple of 32 for a partition of the threads");
     }
     for (Block* child : ChildBlocks(stmt)) {
       absl::Status status = Structure(*child, range);
@@ -280,9 +279,9 @@ absl::Status StructureThreads(const std::vector<ThreadUse>& uses, Program* progr
     Launch& launch = program->launches[use.launch];
     ThreadRange all;
     if (!program->exprs.AsInt(launch.threads, &all.end)) {
-      return InvalidArgument(
-          PlaceOf(*program, launch.loc),
-          "code by thread needs a number of threads that is known: give threads= a number, or fix it with --set");
+      return InvalidArgument(PlaceOf(*program, launch.loc),
+                             "error: code by thread needs a number of threads that is known\n"
+                             "  hint: give threads= a number, or fix it with --set");
     }
     absl::Status status = Structurer(*program, use.thread, all).Run(launch.body);
     if (!status.ok()) return status;

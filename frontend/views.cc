@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/context.h"
+#include "ir/status_util.h"
 
 namespace tilert::frontend {
 namespace {
@@ -178,12 +179,38 @@ Value MakeReshaped(Context& context, const Buf& buffer, const std::vector<Val>& 
   const auto wanted = Product(view, 0, view.known.size()), has = Product(base, 0, base.known.size());
   if (wanted && has && wanted != has) {
     return context.Fail(
-        range, absl::StrCat("a view of ", *wanted, " elements cannot be made of '", buffer.buffer().name, "', which has ", *has));
+        range, absl::StrCat("a view of ", *wanted, " elements cannot be made of '", buffer.buffer().name, "', which has ", *has),
+        "give a shape of as many elements");
   }
   const Buf made = builder.Declare(std::move(name), buffer.buffer().dtype, buffer.buffer().scope, shape);
   View entry{made.id(), buffer.id(), {}, {}, kNoId};
   for (const Val& index : Reshaped(builder, Subscripts(builder, shape.size()), view, base, &entry.guarded))
     entry.map.push_back(Fold(builder.exprs(), builder.Index(index)));
+  context.AddView(std::move(entry));
+  return made;
+}
+
+Value MakeReinterpreted(Context& context, const Buf& buffer, std::vector<Val> shape, DType type, std::string name,
+                        SourceRange range) {
+  ProgramBuilder& builder = context.builder();
+  const int from = DTypeBits(buffer.buffer().dtype), to = DTypeBits(type);
+  std::vector<Val> elements = shape;  // of the base, as the view sees them
+  int64_t columns = 0;
+  if (to >= from) {
+    elements.push_back(builder.Lit(int64_t{to / from}));
+  } else if (shape.empty() || (builder.exprs().AsInt(builder.Index(shape.back()), &columns) && columns % (from / to) != 0)) {
+    return context.Fail(range, Cat("a view as ", DTypeName(type), " has a last dimension that is a multiple of ", from / to),
+                        "choose another shape");
+  } else {
+    elements.back() = builder.Wrap(Fold(builder.exprs(), builder.Index(FloorDiv(elements.back().In(&builder), from / to))));
+  }
+  const Value reshaped = MakeReshaped(context, buffer, elements, name, range);
+  const auto* base = reshaped.As<Buf>();
+  if (base == nullptr) return reshaped;
+  const Buf made = builder.Declare(std::move(name), type, buffer.buffer().scope, shape);
+  View entry{made.id(), base->id(), {}, std::vector<bool>(shape.size(), false)};
+  for (size_t i = 0; i < shape.size(); ++i) entry.map.push_back(ViewSubscript(builder.exprs(), i));
+  (to >= from ? entry.joins : entry.splits) = to >= from ? to / from : from / to;
   context.AddView(std::move(entry));
   return made;
 }
@@ -232,8 +259,9 @@ bool AddElementOrder(Context& context, const Buf& buffer, const std::vector<Val>
   const Extents view = Known(builder, extents), base = Known(builder, shape);
   const auto wanted = Product(view, 0, view.known.size()), has = Product(base, 0, base.known.size());
   if (wanted && has && wanted != has) {
-    context.Fail(
-        range, absl::StrCat("this layout has ", *wanted, " places for the ", *has, " elements of '", buffer.buffer().name, "'"));
+    context.Fail(range,
+                 absl::StrCat("this layout has ", *wanted, " places for the ", *has, " elements of '", buffer.buffer().name, "'"),
+                 "give each element a place of its own, without gaps");
     return false;
   }
   View entry{buffer.id(), buffer.id(), {}, {}, static_cast<uint32_t>(builder.program().launches.size()) - 1};

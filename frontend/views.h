@@ -35,6 +35,9 @@ struct View {
   std::vector<bool> guarded;  // the dimensions of `buffer` outside of which `map` alone would not be outside `base`
   uint32_t launch = kNoId;    // where it holds; kNoId: everywhere
   Packing packing = Packing::kNone;
+  // Of a view of another dtype; `map` is the subscripts then. One of its elements is `joins` neighbours along the last dimension,
+  // one more, of `base`; or 1/`splits` of an element of `base`, along the last dimension.
+  int64_t joins = 0, splits = 0;
   Expr half = {};  // of a packed tensor: the subscript whose parity tells the half of the byte; none: only rounded when stored
 };
 
@@ -44,6 +47,10 @@ Expr ViewSubscript(ExprArena& arena, size_t dim);
 // `buffer` under another shape, element by element in row-major order. Reports, and returns poison, if the numbers of elements
 // are known to differ.
 Value MakeReshaped(Context& context, const Buf& buffer, const std::vector<Val>& shape, std::string name, SourceRange range);
+
+// The same under another dtype, bit by bit; the last dimension of the shape counts elements of that type. Reports likewise.
+Value MakeReinterpreted(Context& context, const Buf& buffer, std::vector<Val> shape, DType type, std::string name,
+                        SourceRange range);
 
 // `base`, a tensor of bytes whose last dimension is half as long as that of `shape`, as one of 4-bit elements.
 Buf MakePacked(Context& context, const Buf& base, const std::vector<Val>& shape, Packing packing);

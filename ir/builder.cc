@@ -1,5 +1,7 @@
 #include "ir/builder.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "ir/status_util.h"
@@ -110,8 +112,9 @@ void ProgramBuilder::SetCluster(const std::vector<Val>& extents) {
 
 Val ProgramBuilder::OpenFor(ForKind kind, std::string var, Val begin, Val end, Val step, Val num_stages,
                             std::vector<int32_t> order, std::vector<int32_t> stage, Val split) {
-  For loop{kind,        NewVar(std::move(var)), Index(begin), Index(end), Index(step), Index(num_stages), std::move(order),
-           std::move(stage), {}};
+  For loop{kind,        NewVar(std::move(var)), Index(begin),     Index(end),
+           Index(step), Index(num_stages),      std::move(order), std::move(stage),
+           {}};
   if (split) loop.split = Index(split);
   const VarId id = loop.var;
   Push(Kind::kStmt, std::move(loop));
@@ -177,6 +180,22 @@ void ProgramBuilder::Close() {
           open.head);
   }
   AddAt(std::move(open.head), open.loc);
+}
+
+bool ProgramBuilder::InParallel() const {
+  return std::any_of(open_.begin(), open_.end(), [](const Open& open) { return std::holds_alternative<Parallel>(open.head); });
+}
+
+Block ProgramBuilder::TakeFrom(size_t first) {
+  if (Size() <= first) return {};
+  Block& body = open_.back().body;
+  Block taken(std::make_move_iterator(body.begin() + static_cast<ptrdiff_t>(first)), std::make_move_iterator(body.end()));
+  body.resize(first);
+  return taken;
+}
+
+void ProgramBuilder::Append(Block statements) {
+  for (Stmt& stmt : statements) AddAt(std::move(stmt.op), stmt.loc);
 }
 
 void ProgramBuilder::AddAt(StmtOp op, SourceLoc loc) {

@@ -39,8 +39,8 @@ class ProgramBuilder {
   Buf Workspace(std::string name, DType type, const std::vector<Val>& shape, bool zeroed = false);
   void Assume(Val cond);
   void SetFastMath(bool on) { program_.fast_math = on; }
-  uint32_t File(const std::string& name);         // index of `name` in Program::files, for SourceLoc::file
-  void SetLoc(SourceLoc loc) { loc_ = loc; }      // the location of everything made from now on
+  uint32_t File(const std::string& name);     // index of `name` in Program::files, for SourceLoc::file
+  void SetLoc(SourceLoc loc) { loc_ = loc; }  // the location of everything made from now on
   VarId NewVar(std::string name, DType type = DType::kIndex);
 
   // Expressions. Lit: a number that takes the type of what it meets (else index or float32).
@@ -57,7 +57,7 @@ class ProgramBuilder {
   Val Reinterpret(Val value, DType type);
   Val Select(Val cond, Val if_true, Val if_false);
   Expr E(Val value) { return value.In(this).expr(); }
-  Expr Index(Val value);                                  // an extent, subscript or bound: integers become index
+  Expr Index(Val value);                                 // an extent, subscript or bound: integers become index
   std::vector<Expr> Es(const std::vector<Val>& values);  // Index of each
   Region R(const Tile& tile);
 
@@ -71,7 +71,7 @@ class ProgramBuilder {
     for (size_t i = 0; i < kRank && i < vars.size(); ++i) result[i] = vars[i];
     return result;
   }
-  void SetCooperative();  // of the open launch
+  void SetCooperative();                             // of the open launch
   void SetCluster(const std::vector<Val>& extents);  // of the open launch: blocks along each grid dim
   Val OpenFor(ForKind kind, std::string var, Val begin, Val end, Val step = Val(1), Val num_stages = Val(0),
               std::vector<int32_t> order = {}, std::vector<int32_t> stage = {}, Val split = {});
@@ -84,6 +84,12 @@ class ProgramBuilder {
   void OpenRoles();  // holds OpenRole blocks only
   void OpenRole(Val thread_begin, Val thread_end);
   void Close();
+  // Does a parallel loop stand around what is made now?
+  bool InParallel() const;
+  // How many statements the innermost open block holds; takes those from `first` on out of it; adds statements made before.
+  size_t Size() const { return open_.empty() ? 0 : open_.back().body.size(); }
+  Block TakeFrom(size_t first);
+  void Append(Block statements);
 
   // Statements. Values convert to the type of the buffer they go to; plain numbers take that type.
   Buf Alloc(std::string name, DType type, Scope scope, const std::vector<Val>& shape, uint32_t arrive_count = 0);

@@ -90,7 +90,8 @@ void ControlChecker::CheckPlace(const Stmt& stmt, const Frame& frame) {
     c_.Error(PrintStmtHead(c_.p, stmt), " concerns the whole block and cannot stand in a role: use a barrier");
   }
   const bool leaves = std::holds_alternative<Break>(stmt.op) || std::holds_alternative<Continue>(stmt.op);
-  if (leaves && !frame.in_loop) c_.Error(PrintStmtHead(c_.p, stmt), " stands in no loop that it could act on");
+  if (leaves && !frame.in_loop)
+    c_.Error(PrintStmtHead(c_.p, stmt), " stands in no loop that it could act on: write the loop around it, or use a condition");
 }
 
 void ControlChecker::CheckAlloc(const Alloc& s, const Frame& frame) {
@@ -101,7 +102,7 @@ void ControlChecker::CheckAlloc(const Alloc& s, const Frame& frame) {
   if (frame.place != Place::kTile && !is_private)
     c_.Error(c_.Name(s.buffer), " belongs to the block and cannot be allocated ", PlaceText(frame), ": allocate it outside");
   if (frame.in_role && scope == Scope::kBarrier)
-    c_.Error("barrier ", c_.Name(s.buffer), " must be allocated outside the roles that meet at it");
+    c_.Error("barrier ", c_.Name(s.buffer), " must be allocated outside the roles that meet at it: move it in front of T.roles");
 }
 
 void ControlChecker::CheckLoop(const For& s, const Frame& frame) {
@@ -115,7 +116,8 @@ void ControlChecker::CheckWrite(BufferId id, const Frame& frame) {
   // What thread regions write is each thread's own, wherever it was allocated.
   const bool of_threads = frame.place == Place::kThread && by_tile_[id];
   if ((scope == Scope::kLocal || scope == Scope::kVar) && by_thread_[id] && frame.place != Place::kThread)
-    c_.Error(c_.Name(id), " is written by thread regions, so each thread has its own: it cannot be written ", PlaceText(frame));
+    c_.Error(c_.Name(id), " is written by thread regions, so each thread has its own: it cannot be written ", PlaceText(frame),
+             "; use shared memory");
   if ((scope == Scope::kLocal || scope == Scope::kVar) && owner_of_[id] != frame.owner && !of_threads) {
     c_.Error(c_.Name(id), " is private to where it was allocated and cannot be written ", PlaceText(frame),
              ": allocate it there, or use shared memory");
@@ -131,7 +133,8 @@ void ControlChecker::CheckReads(const Stmt& stmt, const Frame& frame) {
       ForEachNode(c_.p.exprs, root, [&](Expr, const ExprNode& node) {
         if (node.op != ExprOp::kLoad || !by_thread_[node.i]) return;
         c_.Error(c_.Name(static_cast<BufferId>(node.i)),
-                 " is written by thread regions, so each thread has its own: it cannot be read ", PlaceText(frame));
+                 " is written by thread regions, so each thread has its own: it cannot be read ", PlaceText(frame),
+                 "; use shared memory");
       });
     });
     return;
@@ -162,7 +165,7 @@ void ControlChecker::FindThreadMemory(const Block& block, bool in_threads) {
 }
 
 void ControlChecker::CheckRoles(const Roles& s, const Frame&) {
-  if (s.roles.empty()) c_.Error("T.roles holds no role");
+  if (s.roles.empty()) c_.Error("T.roles holds no role: open at least one T.role(begin, end) in it");
   int64_t last_end = 0;
   for (const Role& role : s.roles) {
     int64_t begin = 0, end = 0;
@@ -193,9 +196,11 @@ void ControlChecker::CheckThreadControl(const Stmt& stmt, const Frame& frame) {
   const Uniformity control = frame.threads->ControlOf(stmt);
   const auto* sync = std::get_if<SyncThreads>(&stmt.op);
   if (sync != nullptr && sync->count != 0 && control > Uniformity::kWarp)
-    c_.Error("T.sync_threads(", sync->barrier, ", ", sync->count, ") runs under a condition on which not even each warp agrees");
+    c_.Error("T.sync_threads(", sync->barrier, ", ", sync->count,
+             ") runs under a condition on which not even each warp agrees: move it outside");
   if (std::holds_alternative<Shuffle>(stmt.op) && control > Uniformity::kWarp)
-    c_.Error("a shuffle runs under a condition on which not all lanes of a warp agree: they must reach it together");
+    c_.Error(
+        "a shuffle runs under a condition on which not all lanes of a warp agree: they must reach it together; move it outside");
   if (sync != nullptr && sync->count == 0 && control != Uniformity::kBlock) {
     c_.Error("T.sync_threads() runs under a condition on which only each ", UniformityText(control),
              " agrees: all threads of the block must reach it together");

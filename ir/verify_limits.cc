@@ -36,7 +36,7 @@ void CheckBuffer(Context& c, const Buffer& b) {
   for (Expr e : b.shape) {
     int64_t extent = 0;
     if (!c.p.exprs.AsInt(e, &extent) || extent <= 0) continue;  // a dim: checked when it has a value
-    if (extent > limit / elements) return c.Error("'", b.name, "' has more than ", limit, " elements");
+    if (extent > limit / elements) return c.Error("'", b.name, "' has more than ", limit, " elements: make it smaller");
     elements *= extent;
   }
 }

@@ -84,7 +84,7 @@ void RegionChecker::Memory(BufferId id, std::string_view what, std::initializer_
 void RegionChecker::Subscripts(BufferId id, const std::vector<Expr>& indices) {
   const size_t rank = c_.p.buffers[id].shape.size();
   if (indices.size() != rank)
-    c_.Error(c_.Name(id), " has ", rank, " dimensions and is written with ", indices.size(), " subscripts");
+    c_.Error(c_.Name(id), " has ", rank, " dimensions and is written with ", indices.size(), " subscripts: give one for each");
 }
 
 std::optional<int64_t> RegionChecker::Known(Expr e) const {
@@ -133,13 +133,14 @@ void RegionChecker::CheckStmt(const Copy& s) {
   if (s.barrier != kNoId) {
     BarrierBuffer(s.barrier);
     if (!s.barrier_indices.empty()) Subscripts(s.barrier, s.barrier_indices);
-    if (!s.is_async) c_.Error("a barrier belongs to async_copy only");
+    if (!s.is_async) c_.Error("a barrier belongs to async_copy only: leave it out, or write T.async_copy");
     if (s.dst.buffer != kNoId && Of(s.dst).scope != Scope::kShared)
       c_.Error("a copy that completes on a barrier goes to shared memory; what leaves it is waited for with async_wait");
   } else if (!s.barrier_indices.empty()) {
-    c_.Error("subscripts of a barrier without one");
+    c_.Error("subscripts of a barrier without one: name the barrier, or leave them out");
   }
-  if (s.coalesced_width > 128) c_.Error("coalesced_width ", s.coalesced_width, " is more than 128 elements");
+  if (s.coalesced_width > 128)
+    c_.Error("coalesced_width ", s.coalesced_width, " is more than 128 elements: give a smaller one, or none");
 }
 
 // Further dimensions of extent 1 are dropped, leading ones first.
@@ -154,7 +155,7 @@ std::optional<Extents> RegionChecker::Matrix(const Region& r, std::string_view w
   }
   Static(r, what);
   if (extents.size() == 2) return extents;
-  c_.Error(what, ", ", c_.Name(r.buffer), ", is ", Text(extents), ", which is no matrix");
+  c_.Error(what, ", ", c_.Name(r.buffer), ", is ", Text(extents), ", which is no matrix: give two dimensions of it");
   return std::nullopt;
 }
 
@@ -187,7 +188,8 @@ void RegionChecker::CheckStmt(const Gemm& s) {
     c_.Error("gemm sums over ", c_.Text(k), " columns of A and ", c_.Text(k_right),
              " rows of B: check transpose_A and transpose_B");
   if (Differ(m, (*sum)[0]) || Differ(n, (*sum)[1])) {
-    c_.Error("gemm makes a matrix of ", Text({m, n}), ", the accumulator ", c_.Name(s.c.buffer), " is ", Text(*sum));
+    c_.Error("gemm makes a matrix of ", Text({m, n}), ", the accumulator ", c_.Name(s.c.buffer), " is ", Text(*sum),
+             ": they must be alike");
   }
 }
 
@@ -196,12 +198,14 @@ void RegionChecker::CheckStmt(const Reduce& s) {
   Memory(s.dst.buffer, "the destination of reduce", {Scope::kShared, Scope::kFragment});
   Static(s.src, "the source of reduce");
   if (s.axis >= s.src.extent.size())
-    return c_.Error("dim=", s.axis, " is no dimension of ", c_.Name(s.src.buffer), ", which has ", s.src.extent.size());
+    return c_.Error("dim=", s.axis, " is no dimension of ", c_.Name(s.src.buffer), ", which has ", s.src.extent.size(),
+                    ": count from 0");
   Agree(s.src, WithoutOnes(s.src, s.axis), s.dst, WithoutOnes(s.dst));
   const DType src = Of(s.src).dtype, dst = Of(s.dst).dtype;
   const bool is_bitwise = s.op == ReduceOp::kBitAnd || s.op == ReduceOp::kBitOr || s.op == ReduceOp::kBitXor;
   if (is_bitwise && !(IsInteger(src) && src == dst))
-    c_.Error("bitwise reductions take integers of one type, not ", DTypeName(src), " and ", DTypeName(dst));
+    c_.Error("bitwise reductions take integers of one type, not ", DTypeName(src), " and ", DTypeName(dst),
+             ": cast, or T.reinterpret the elements, first");
   if (!is_bitwise && (IsFloat(src) ? !IsFloat(dst) : !IsInteger(src) || !IsInteger(dst))) {
     c_.Error("reduction of ", DTypeName(src), " into ", DTypeName(dst), ": both must be floats or both integers");
   }
@@ -212,18 +216,20 @@ void RegionChecker::CheckStmt(const Scan& s) {
   Memory(s.dst.buffer, "the destination of cumsum", {Scope::kShared, Scope::kFragment});
   Static(s.src, "the source of cumsum");
   if (s.axis >= s.src.extent.size())
-    return c_.Error("dim=", s.axis, " is no dimension of ", c_.Name(s.src.buffer), ", which has ", s.src.extent.size());
+    return c_.Error("dim=", s.axis, " is no dimension of ", c_.Name(s.src.buffer), ", which has ", s.src.extent.size(),
+                    ": count from 0");
   Agree(s.src, WithoutOnes(s.src), s.dst, WithoutOnes(s.dst));
   const DType src = Of(s.src).dtype, dst = Of(s.dst).dtype;
   if (IsFloat(src) != IsFloat(dst) || src == DType::kBool || dst == DType::kBool)
-    c_.Error("cumsum of ", DTypeName(src), " into ", DTypeName(dst));
+    c_.Error("cumsum of ", DTypeName(src), " into ", DTypeName(dst), ": both must be floats or both integers");
 }
 
 void RegionChecker::CheckStmt(const Parallel& s) {
   if (s.vars.empty() || s.vars.size() != s.extents.size())
-    c_.Error("a parallel loop of ", s.extents.size(), " extents and ", s.vars.size(), " variables");
+    c_.Error("a parallel loop of ", s.extents.size(), " extents and ", s.vars.size(),
+             " variables: give one for each, and at least one");
   for (Expr e : s.extents) {
-    if (Known(e) && *Known(e) < 0) c_.Error("a parallel loop has an extent of ", *Known(e));
+    if (Known(e) && *Known(e) < 0) c_.Error("a parallel loop has an extent of ", *Known(e), ": it must be at least 0");
   }
 }
 
@@ -232,17 +238,17 @@ void RegionChecker::CheckStmt(const For& s) {
     c_.Error("the step of a loop must be a number or constant of at least 1, not ", c_.Text(s.step));
   const bool is_pipelined = s.kind == ForKind::kPipelined;
   if (!is_pipelined && (Known(s.num_stages) != 0 || !s.order.empty() || !s.stage.empty()))
-    c_.Error("num_stages, order and stage belong to T.Pipelined");
+    c_.Error("num_stages, order and stage belong to T.Pipelined: use that loop, or leave them out");
   if (!Known(s.num_stages) || *Known(s.num_stages) < 0 || *Known(s.num_stages) > 16)
     c_.Error("num_stages must be a number or constant of 0 … 16, not ", c_.Text(s.num_stages));
-  if (s.split && !is_pipelined) c_.Error("split belongs to T.Pipelined");
+  if (s.split && !is_pipelined) c_.Error("split belongs to T.Pipelined: use that loop, or leave it out");
   if (s.split && (!Known(s.split) || *Known(s.split) < 1 || *Known(s.split) > kMaxClusterBlocks))
     c_.Error("split must be a number or constant of 1 … ", kMaxClusterBlocks, ", not ", c_.Text(s.split));
   std::vector<bool> taken(s.body.size());
   for (const auto* list : {&s.order, &s.stage}) {
     if (!list->empty() && list->size() != s.body.size()) {
       c_.Error(list == &s.order ? "order" : "stage", " has ", list->size(), " entries for a body of ", s.body.size(),
-               " statements");
+               " statements: give one for each, or none");
     }
   }
   for (int32_t place : s.order) {
@@ -251,7 +257,7 @@ void RegionChecker::CheckStmt(const For& s) {
     taken[place] = true;
   }
   for (int32_t stage : s.stage) {
-    if (stage < 0 || stage > 16) return c_.Error("stage ", stage, " is not within 0 … 16");
+    if (stage < 0 || stage > 16) return c_.Error("stage ", stage, " is not within 0 … 16: number the stages from 0");
   }
 }
 
@@ -288,7 +294,8 @@ void RegionChecker::CheckStmt(const Annotate& s) {
     return c_.Error("the annotation ", takes_buffer ? "needs a buffer" : "takes no buffer");
   if (s.args.size() != args) return c_.Error("the annotation takes ", args, " operands, not ", s.args.size());
   if (s.kind == AnnotationKind::kUseSwizzle) {
-    if (!Known(s.args[0]) || *Known(s.args[0]) < 1) c_.Error("the panel size of use_swizzle must be a number of at least 1");
+    if (!Known(s.args[0]) || *Known(s.args[0]) < 1)
+      c_.Error("the panel size of use_swizzle must be a number of at least 1: T.use_swizzle(8)");
     if (s.text != "row" && s.text != "col") c_.Error("the order of use_swizzle is \"row\" or \"col\"");
   } else if (!s.text.empty()) {
     c_.Error("the annotation takes no text");
@@ -307,7 +314,7 @@ void RegionChecker::CheckStmt(const Print& s) {
     fields += next != s.format[i];
     ++i;
   }
-  if (fields != s.args.size()) c_.Error("the format has ", fields, " {} for ", s.args.size(), " values");
+  if (fields != s.args.size()) c_.Error("the format has ", fields, " {} for ", s.args.size(), " values: write one {} for each");
 }
 
 void RegionChecker::BarrierBuffer(BufferId id) { Memory(id, "the barrier", {Scope::kBarrier}); }

@@ -83,7 +83,7 @@ void TableChecker::CheckNames() {
   std::set<std::string_view> launches;
   for (const Launch& launch : p_.launches) {
     CheckName("a launch", launch.name);
-    if (!launches.insert(launch.name).second) c_.Error("two launches are named '", launch.name, "'");
+    if (!launches.insert(launch.name).second) c_.Error("two launches are named '", launch.name, "': rename one of them");
   }
 }
 
@@ -91,10 +91,10 @@ void TableChecker::CheckConstants() {
   for (size_t i = 0; i < p_.constants.size(); ++i) {
     auto scope = c_.path.Enter("constants", i);
     std::vector<int64_t> values = p_.constants[i].candidates;
-    if (values.empty()) c_.Error("constant '", p_.constants[i].name, "' has no candidate");
+    if (values.empty()) c_.Error("constant '", p_.constants[i].name, "' has no candidate: list at least one value");
     std::sort(values.begin(), values.end());
     if (std::adjacent_find(values.begin(), values.end()) != values.end())
-      c_.Error("constant '", p_.constants[i].name, "' lists a candidate twice");
+      c_.Error("constant '", p_.constants[i].name, "' lists a candidate twice: list each once");
   }
 }
 
@@ -104,17 +104,18 @@ void TableChecker::CheckParams() {
     auto scope = c_.path.Enter("params", i);
     const Param& param = p_.params[i];
     if (param.kind == Param::Kind::kScalar) {
-      if (++scalar_params[param.index] > 1) c_.Error("scalar '", p_.scalars[param.index].name, "' is a parameter twice");
+      if (++scalar_params[param.index] > 1)
+        c_.Error("scalar '", p_.scalars[param.index].name, "' is a parameter twice: list it once");
       continue;
     }
     ++owners_[param.index];
     if (p_.buffers[param.index].scope != Scope::kGlobal)
-      c_.Error(c_.Name(param.index), " is no global buffer and cannot be a parameter");
+      c_.Error(c_.Name(param.index), " is no global buffer and cannot be a parameter: describe it as a T.Tensor");
   }
   for (size_t i = 0; i < p_.scalars.size(); ++i) {
     auto scope = c_.path.Enter("scalars", i);
     const ScalarParam& scalar = p_.scalars[i];
-    if (scalar_params[i] == 0) c_.Error("scalar '", scalar.name, "' is not among the parameters");
+    if (scalar_params[i] == 0) c_.Error("scalar '", scalar.name, "' is not among the parameters: list it there");
     if (scalar.dim != kNoId && !IsInteger(scalar.dtype))
       c_.Error("scalar '", scalar.name, "' binds a dim and must be an integer, not ", DTypeName(scalar.dtype));
   }
@@ -122,8 +123,10 @@ void TableChecker::CheckParams() {
     auto scope = c_.path.Enter("workspaces", i);
     const Buffer& buffer = p_.buffers[p_.workspaces[i].buffer];
     ++owners_[p_.workspaces[i].buffer];
-    if (buffer.scope != Scope::kGlobal) c_.Error("'", buffer.name, "' is no global buffer and cannot be a workspace");
-    if (!buffer.strides.empty()) c_.Error("workspace '", buffer.name, "' has strides: workspaces are contiguous");
+    if (buffer.scope != Scope::kGlobal)
+      c_.Error("'", buffer.name, "' is no global buffer and cannot be a workspace: make it with T.workspace");
+    if (!buffer.strides.empty())
+      c_.Error("workspace '", buffer.name, "' has strides, and workspaces are contiguous: leave them out");
   }
 }
 
@@ -133,15 +136,16 @@ void TableChecker::CheckShape(const Buffer& b) {
     int64_t extent = 0;
     if (!IsLaunchTime(p_, e))
       c_.Error("'", b.name, "' has extent ", c_.Text(e), ": extents are made of dims, constants and numbers");
-    if (p_.exprs.AsInt(e, &extent) && extent < (is_global ? 0 : 1)) c_.Error("'", b.name, "' has an extent of ", extent);
+    if (p_.exprs.AsInt(e, &extent) && extent < (is_global ? 0 : 1))
+      c_.Error("'", b.name, "' has an extent of ", extent, ": it must be at least ", is_global ? 0 : 1);
   }
   for (Expr e : b.strides) {
     if (!IsLaunchTime(p_, e))
       c_.Error("'", b.name, "' has stride ", c_.Text(e), ": strides are made of dims, constants and numbers");
   }
-  if (!b.strides.empty() && !is_global) c_.Error("'", b.name, "' has strides: only tensors may");
+  if (!b.strides.empty() && !is_global) c_.Error("'", b.name, "' has strides, which only tensors may have: leave them out");
   if (!b.strides.empty() && b.strides.size() != b.shape.size()) {
-    c_.Error("'", b.name, "' has ", b.shape.size(), " dimensions and ", b.strides.size(), " strides");
+    c_.Error("'", b.name, "' has ", b.shape.size(), " dimensions and ", b.strides.size(), " strides: give one for each");
   }
   if (b.scope == Scope::kVar && !b.shape.empty()) c_.Error("alloc_var '", b.name, "' has dimensions: use alloc_local");
   if ((b.scope == Scope::kShared || b.scope == Scope::kFragment || b.scope == Scope::kLocal) && b.shape.empty()) {
@@ -149,7 +153,8 @@ void TableChecker::CheckShape(const Buffer& b) {
   }
   if ((b.scope == Scope::kBarrier) != (b.arrive_count > 0))
     c_.Error("'", b.name, "': barriers, and nothing else, have an arrive count of at least 1");
-  if (b.scope == Scope::kBarrier && b.dtype != DType::kUInt64) c_.Error("barrier '", b.name, "' must be uint64");
+  if (b.scope == Scope::kBarrier && b.dtype != DType::kUInt64)
+    c_.Error("barrier '", b.name, "' must be uint64, not ", DTypeName(b.dtype));
 }
 
 void TableChecker::CheckBuffers() {
@@ -165,7 +170,7 @@ void TableChecker::CheckBuffers() {
     c_.loc = p_.buffers[i].loc;
     CheckShape(p_.buffers[i]);
     if (p_.buffers[i].scope == Scope::kGlobal && owners_[i] != 1)
-      c_.Error(c_.Name(i), " must be one parameter or one workspace; it is ", owners_[i]);
+      c_.Error(c_.Name(i), " must be one parameter or one workspace; it is ", owners_[i], ": list it once");
   }
   c_.loc = {};
 }
@@ -207,7 +212,7 @@ void TableChecker::CheckCluster(const Launch& launch) {
     ForEachNode(p_.exprs, e, [&](Expr, const ExprNode& node) {
       if (node.op == ExprOp::kDim) c_.Error("cluster extent ", c_.Text(e), " is known at launch only; use numbers and constants");
     });
-    if (!IsLaunchTime(p_, e)) c_.Error("cluster extent ", c_.Text(e), " must be made of constants and numbers");
+    if (!IsLaunchTime(p_, e)) c_.Error("cluster extent ", c_.Text(e), " must be made of constants and numbers only");
     if (p_.exprs.AsInt(e, &extent) && (extent < 1 || extent > kMaxClusterBlocks))
       return c_.Error("cluster extent ", extent, ": a cluster has 1 to ", kMaxClusterBlocks, " blocks along a dimension");
     blocks *= extent;
@@ -217,18 +222,19 @@ void TableChecker::CheckCluster(const Launch& launch) {
 }
 
 void TableChecker::CheckLaunches() {
-  if (p_.launches.empty()) c_.Error("the program launches nothing");
+  if (p_.launches.empty()) c_.Error("the program launches nothing: give it a T.Kernel");
   for (size_t i = 0; i < p_.launches.size(); ++i) {
     auto scope = c_.path.Enter("launches", i);
     const Launch& launch = p_.launches[i];
     c_.loc = launch.loc;
     if (launch.grid.empty() || launch.grid.size() > 3) c_.Error("a launch has 1 to 3 grid extents, not ", launch.grid.size());
     if (launch.block_vars.size() != launch.grid.size())
-      c_.Error(launch.grid.size(), " grid extents and ", launch.block_vars.size(), " block variables");
+      c_.Error(launch.grid.size(), " grid extents and ", launch.block_vars.size(), " block variables: give one for each");
     for (Expr e : launch.grid) {
       int64_t extent = 0;
-      if (!IsLaunchTime(p_, e, /*scalars=*/true)) c_.Error("grid extent ", c_.Text(e), " is not known at launch");
-      if (p_.exprs.AsInt(e, &extent) && extent < 0) c_.Error("grid extent ", extent, " is negative");
+      if (!IsLaunchTime(p_, e, /*scalars=*/true))
+        c_.Error("grid extent ", c_.Text(e), " is not known at launch: make it of dims, constants, scalars and numbers");
+      if (p_.exprs.AsInt(e, &extent) && extent < 0) c_.Error("grid extent ", extent, " is negative: it must be at least 0");
     }
     CheckCluster(launch);
     int64_t threads = 0;

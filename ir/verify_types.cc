@@ -59,7 +59,7 @@ std::string_view DomainText(Domain domain, DType type) {
     case Domain::kRealFloat:
     case Domain::kFloat: return "needs floats: cast first";
     case Domain::kInteger: return "needs integers: cast first";
-    case Domain::kIntegerOrBool: return "needs integers or bools";
+    case Domain::kIntegerOrBool: return "needs integers or bools: cast first";
     case Domain::kBool: return "needs bools: compare first";
     case Domain::kAny: break;
   }
@@ -67,16 +67,18 @@ std::string_view DomainText(Domain domain, DType type) {
 }
 
 std::string LeafError(const ExprNode& node, DType expected) {
-  return node.dtype == expected
-             ? ""
-             : Cat("a ", ExprOpText(node.op), " of type ", DTypeName(expected), " is used as ", DTypeName(node.dtype));
+  return node.dtype == expected ? ""
+                                : Cat("a ", ExprOpText(node.op), " of type ", DTypeName(expected), " is used as ",
+                                      DTypeName(node.dtype), ": cast it");
 }
 
 std::string LoadError(const Program& p, const ExprNode& node) {
   const Buffer& b = p.buffers[node.i];
-  if (b.scope == Scope::kBarrier) return Cat("'", b.name, "' is a barrier and has no elements to read");
+  if (b.scope == Scope::kBarrier)
+    return Cat("'", b.name, "' is a barrier and has no elements to read: wait for it with T.barrier_wait");
   if (node.args.size() != b.shape.size())
-    return Cat("'", b.name, "' has ", b.shape.size(), " dimensions and is read with ", node.args.size(), " subscripts");
+    return Cat("'", b.name, "' has ", b.shape.size(), " dimensions and is read with ", node.args.size(),
+               " subscripts: give one for each");
   for (Expr arg : node.args) {
     if (p.exprs[arg].dtype != DType::kIndex)
       return Cat("a subscript of '", b.name, "' is ", DTypeName(p.exprs[arg].dtype), ": cast it to index");
@@ -98,7 +100,7 @@ std::string OperatorError(const Program& p, const ExprNode& node) {
   const DType result = gives_bool ? DType::kBool : type;
   return node.dtype == result ? ""
                               : Cat("'", ExprOpText(node.op), "' on ", DTypeName(type), " gives ", DTypeName(result), ", not ",
-                                    DTypeName(node.dtype));
+                                    DTypeName(node.dtype), ": cast the result");
 }
 
 std::string SelectError(const Program& p, const ExprNode& node) {
@@ -125,7 +127,8 @@ std::string NodeTypeError(const Program& p, const ExprNode& node) {
       const DType from = p.exprs[node.args[0]].dtype;
       return DTypeBits(from) == DTypeBits(node.dtype)
                  ? ""
-                 : Cat("reinterpret from ", DTypeName(from), " to ", DTypeName(node.dtype), ", which has another width");
+                 : Cat("reinterpret from ", DTypeName(from), " to ", DTypeName(node.dtype),
+                       ", which has another width: cast, or reinterpret as a type of ", DTypeBits(from), " bits");
     }
     case ExprOp::kSelect: return SelectError(p, node);
     default: return OperatorError(p, node);

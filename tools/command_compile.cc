@@ -3,6 +3,7 @@
 
 #include "frontend/frontend.h"
 #include "ir/flat_writer.h"
+#include "ir/lint.h"
 #include "ir/status_util.h"
 #include "ir/verifier.h"
 #include "tools/bundle_spec.h"
@@ -72,6 +73,22 @@ absl::StatusOr<std::vector<frontend::EntryParam>> ParamsOf(const SpecEntry& entr
   return InvalidArgument(entry.place, ": ", entry.source, " has no kernel '", entry.entry, "'");
 }
 
+// The errors of the verifier and the warnings of the lint, which go to standard error, are shown in the source.
+absl::StatusOr<VerifiedProgram> VerifyAndLint(const SpecEntry& entry, const std::string& text, Program program) {
+  const auto quoted = [&](const std::string& message) {
+    return frontend::Quote(text, BaseName(entry.source), message, ReaderBeside(entry.source));
+  };
+  std::string errors;
+  for (const VerifyError& error : FindErrors(program)) {
+    errors += Cat(errors.empty() ? "" : "\n", error.loc, error.loc.empty() ? Cat(error.path, ": ") : ": error: ", error.message);
+  }
+  if (!errors.empty()) return InvalidArgument(program.name, " is not a valid program:\n", quoted(errors));
+  absl::StatusOr<VerifiedProgram> verified = Verify(std::move(program));
+  if (!verified.ok()) return verified;
+  for (const LintWarning& warning : Lint(*verified)) std::fputs(quoted(warning.ToString()).c_str(), stderr);
+  return verified;
+}
+
 // Compiles one entry, and its variants' constants, into the bundle.
 absl::Status AddProgram(const SpecEntry& entry, Bundle* bundle) {
   TILERT_ASSIGN_OR_RETURN(const std::string text, ReadFile(entry.source, kMaxSourceBytes));
@@ -86,7 +103,7 @@ absl::Status AddProgram(const SpecEntry& entry, Bundle* bundle) {
   std::fputs(warnings.c_str(), stderr);
   if (!program.ok()) return std::move(program).status();
   program->name = entry.name;
-  TILERT_ASSIGN_OR_RETURN(const VerifiedProgram verified, Verify(*std::move(program)));
+  TILERT_ASSIGN_OR_RETURN(const VerifiedProgram verified, VerifyAndLint(entry, text, *std::move(program)));
   if (bundle->Find(entry.name) != nullptr)
     return InvalidArgument(entry.source, ": the name '", entry.name, "' is taken; use --entry NEW=", entry.entry);
   TILERT_ASSIGN_OR_RETURN(const auto variants, MakeVariants(entry, verified, static_cast<uint32_t>(bundle->programs.size())));
@@ -128,7 +145,7 @@ const Command kCompileCommand = {
     "compile",
     "SOURCE...",
     "compile TileLang-syntax sources to a kernel bundle",
-    "Errors show file, line, column and a caret. Nothing is written unless every program compiles and verifies.",
+    "Errors and warnings show file, line, column and a caret. Nothing is written unless every program compiles and verifies.",
     kOptions,
     "  tilert compile kernels/gemm.py --list\n"
     "  tilert compile kernels/gemm.py -o gemm.tilert\n"

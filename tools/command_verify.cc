@@ -1,6 +1,7 @@
 // tilert verify: what a host does before it trusts a bundle.
 #include <cstdio>
 
+#include "ir/lint.h"
 #include "ir/status_util.h"
 #include "ir/verifier.h"
 #include "tools/command.h"
@@ -8,6 +9,15 @@
 
 namespace tilert::tool {
 namespace {
+
+absl::Status PrintWarnings(const Bundle& bundle) {
+  for (const Program& program : bundle.programs) {
+    TILERT_ASSIGN_OR_RETURN(const VerifiedProgram verified, Verify(program));
+    for (const LintWarning& warning : Lint(verified))
+      std::printf("program '%s': %s\n", program.name.c_str(), warning.ToString().c_str());
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Run(const Args& args) {
   TILERT_ASSIGN_OR_RETURN(const auto file, OpenBundle(args.positional()[0]));
@@ -24,16 +34,29 @@ absl::Status Run(const Args& args) {
     errors += Cat(count++ > 0 ? "\n" : "", file->path, ": cubins[", i, "]: the code is not what its hash says");
   }
   if (count > 0) return absl::InvalidArgumentError(errors);
+  if (args.Has("--lint")) TILERT_RETURN_IF_ERROR(PrintWarnings(bundle));
   std::printf("%s: ok, %zu program%s, %zu cubin%s\n", file->path.c_str(), bundle.programs.size(),
               bundle.programs.size() == 1 ? "" : "s", bundle.cubins.size(), bundle.cubins.size() == 1 ? "" : "s");
   return absl::OkStatus();
 }
 
+constexpr Option kOptions[] = {
+    {"--lint", "", "also warn of what is valid and hardly meant: outputs written in part, tiles read before they are written, …"},
+};
+
 }  // namespace
 
 const Command kVerifyCommand = {
-    "verify", "BUNDLE", "check a bundle: structure, then the meaning of every program", "", {}, "  tilert verify std.tilert\n", 1,
-    1,        Run,
+    "verify",
+    "BUNDLE",
+    "check a bundle: structure, then the meaning of every program",
+    "Warnings do not change the exit status.",
+    kOptions,
+    "  tilert verify std.tilert\n"
+    "  tilert verify --lint std.tilert\n",
+    1,
+    1,
+    Run,
 };
 
 }  // namespace tilert::tool
