@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
-
 namespace tilert::frontend {
 namespace {
 
@@ -59,7 +57,7 @@ class UseCollector {
 
 }  // namespace
 
-void FinishParams(const std::vector<Interpreter::TensorParam>& tensors, Program* program, Diagnostics* diagnostics) {
+void FinishParams(const std::vector<Interpreter::TensorParam>& tensors, Program* program) {
   UseCollector uses(*program);
   for (const Launch& launch : program->launches) {
     ForEachStmt(launch.body, [&](const Stmt& stmt) { uses.Visit(stmt); });
@@ -82,9 +80,6 @@ void FinishParams(const std::vector<Interpreter::TensorParam>& tensors, Program*
     const Interpreter::TensorParam* tensor = find(param.index);
     const Use use = uses.of(param.index);
     if (tensor == nullptr) continue;
-    if (param.access == Access::kOut && !use.written) {
-      diagnostics->Warning(tensor->range, absl::StrCat("nothing writes the output '", program->buffers[param.index].name, "'"));
-    }
     if (!tensor->infer_access) continue;
     if (use.written) {
       param.access = use.read ? Access::kInOut : Access::kOut;

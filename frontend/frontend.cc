@@ -75,14 +75,14 @@ absl::Status CheckSize(const std::string& text, const std::string& file_name) {
 }
 
 // Writes what sources may say and programs may not in terms of what programs have.
-absl::Status Finish(const Interpreter& interpreter, Diagnostics* diagnostics, Program* program) {
+absl::Status Finish(const Interpreter& interpreter, Program* program) {
   LowerReductionExpressions(interpreter.views(), interpreter.thread_uses(), program);
   const absl::StatusOr<std::vector<BufferId>> numbers = Legalize(interpreter.views(), interpreter.reducers(), program);
   if (!numbers.ok()) return numbers.status();
   if (absl::Status status = StructureThreads(interpreter.thread_uses(), program); !status.ok()) return status;
   std::vector<Interpreter::TensorParam> tensors = interpreter.tensor_params();
   for (Interpreter::TensorParam& tensor : tensors) tensor.buffer = (*numbers)[tensor.buffer];
-  FinishParams(tensors, program, diagnostics);
+  FinishParams(tensors, program);
   return absl::OkStatus();
 }
 
@@ -125,7 +125,7 @@ absl::StatusOr<Program> Compile(const std::string& text, const std::string& file
   if (interpreter.fast_math()) builder.SetFastMath(true);
   absl::StatusOr<Program> program = builder.Build();
   if (!program.ok()) return program;
-  if (absl::Status status = Finish(interpreter, &diagnostics, &*program); !status.ok())
+  if (absl::Status status = Finish(interpreter, &*program); !status.ok())
     return absl::InvalidArgumentError(WithSourceLines(source, *module, std::string(status.message())));
   if (warnings != nullptr) *warnings = diagnostics.Render();
   return program;

@@ -227,9 +227,10 @@ class Structurer {
     bool own = false;
     ForEachExpr(stmt, [&](Expr e) { own |= Mentions(e); });
     if (own || ChildBlocks(stmt).empty()) {
-      return InvalidArgument(PlaceOf(p_, stmt.loc), "error: ", PrintStmtHead(p_, stmt),
-                             " holds a tile statement and depends on the number of the thread, on which no two threads agree\n"
-                             "  hint: write element code, or `if tx < 128:` with a multiple of 32 for a partition of the threads");
+      return InvalidArgument(
+          PlaceOf(p_, stmt.loc), "error: ", PrintStmtHead(p_, stmt),
+          " holds a tile statement and depends on the number of the thread, on which no two threads agree\n"
+          "  hint: write element code, or `if tx < 128:` with a multiple of 32 for a partition of the threads");
     }
     for (Block* child : ChildBlocks(stmt)) {
       absl::Status status = Structure(*child, range);

@@ -21,7 +21,7 @@ struct LintWarning {
 
 // Warns of
 //  * a part of an output that nothing writes;
-//  * a copy that lies outside its tensor, wholly or in the same columns, whichever block runs it;
+//  * a copy that lies outside its tensor, whichever block runs it (a tile that sticks out is padding, which many want);
 //  * a gemm, reduction or expression that takes a tile or variable to which nothing has been written;
 //  * scores narrowed to 16 bits, or computed in them, before an exp; differences of what a gemm summed up in 16 bits.
 // Constants stand for their first candidates.

@@ -189,7 +189,7 @@ class BoundsChecker {
             hint.empty() ? "let the grid and the loops cover the whole extent" : hint);
   }
 
-  // A copy that goes outside its tensor whichever block runs it; true after a warning.
+  // A copy that is outside its tensor whichever block runs it; true after a warning.
   bool CheckCopy(const Stmt& stmt, const Region& r, std::string_view does) {
     if (c_.p.buffers[r.buffer].scope != Scope::kGlobal) return false;
     for (size_t d = 0; d < r.start.size(); ++d) {
@@ -197,15 +197,11 @@ class BoundsChecker {
       const std::optional<int64_t> extent = Extent(r.buffer, d);
       if (!extent || *extent == 0 || starts.is_all() || starts.empty() || extents.is_all() || extents.empty()) continue;
       const int64_t end = starts.greatest() + extents.greatest();
-      const bool is_outside = starts.least() >= *extent || end <= 0;
-      const bool is_same = starts.least() == starts.greatest() && extents.least() == extents.greatest();
-      if (!is_outside && !(is_same && (starts.least() < 0 || end > *extent))) continue;
-      const Interval part =
-          is_outside || starts.least() >= 0 ? Interval{is_outside ? starts.least() : *extent, end} : Interval{starts.least(), 0};
+      if (starts.least() < *extent && end > 0) continue;
       c_.Warn(stmt.loc,
-              Cat("every block ", does, " ", PartText(r.buffer, d, part), ", which is outside ", c_.Name(r.buffer),
-                  ": dimension ", d, " has ", *extent, *extent == 1 ? " element" : " elements"),
-              "check the order of the subscripts and the extents of the tile; elements outside are read as zero and not written");
+              Cat("every block ", does, " ", PartText(r.buffer, d, {starts.least(), end}), ", which is outside ",
+                  c_.Name(r.buffer), ": dimension ", d, " has ", *extent, *extent == 1 ? " element" : " elements"),
+              "check the order of the subscripts; elements outside are read as zero and not written");
       return true;
     }
     return false;

@@ -146,12 +146,12 @@ class NarrowChecker {
       const auto it = lets_.find(static_cast<VarId>(node.i));
       return it == lets_.end() ? std::nullopt : Narrowed(it->second);
     }
-    if (IsNarrow(node.dtype) && IsArithmetic(node.op)) return Cat("computed in ", DTypeName(node.dtype));
     if (IsNarrow(node.dtype) && node.op == ExprOp::kCast && !IsNarrow(c_.p.exprs[node.args[0]].dtype) && IsComputed(node.args[0]))
       return Cat("rounded to ", DTypeName(node.dtype));
     for (size_t i = node.op == ExprOp::kSelect ? 1 : 0; i < node.args.size(); ++i) {
       if (auto what = Narrowed(node.args[i])) return what;
     }
+    if (IsNarrow(node.dtype) && IsArithmetic(node.op)) return Cat("computed in ", DTypeName(node.dtype));
     return std::nullopt;
   }
 

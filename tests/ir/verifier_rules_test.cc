@@ -270,6 +270,13 @@ std::vector<Case> ControlCases() {
          b.Add(Shuffle{b.NewVar("s", kF32), b.E(b.Float(1, kF32)), b.Index(0)});
          b.Close();
        })},
+      {"gemm of some threads", With([](ProgramBuilder& b, Buf, Buf, Val) {
+         const Buf a = b.Shared("a", kF16, {64, 64}), c = b.Fragment("c", kF32, {64, 64});
+         Val tx = b.OpenThreadRegion("tx");
+         b.OpenIf(tx < 5);
+         b.Add(Gemm{b.R(a), b.R(a), b.R(c), false, false, true, GemmPolicy::kSquare, true});
+         b.Close(), b.Close();
+       })},
   };
 }
 
