@@ -1,8 +1,35 @@
 // Element loops: T.Parallel in the layout of the fragments it uses; fragments that don't fit are reached through shared memory.
+#include <functional>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "ir/status_util.h"
 #include "lowering/plan_builder.h"
 
 namespace tilert {
+namespace {
+
+// Does a point of the loop read memory that the loop writes, in one of `memory`? One thread writes for all that hold the point.
+bool ReadsWhatItWrites(const Program& p, const Parallel& loop, const std::function<bool(BufferId)>& memory) {
+  absl::flat_hash_set<BufferId> written, read;
+  ForEachStmt(loop.body, [&](const Stmt& stmt) {
+    if (const auto* store = std::get_if<Store>(&stmt.op)) written.insert(store->buffer);
+    ForEachExpr(stmt, [&](Expr e) {
+      ForEachNode(p.exprs, e, [&](Expr, const ExprNode& node) {
+        if (node.op == ExprOp::kLoad) read.insert(static_cast<BufferId>(node.i));
+      });
+    });
+  });
+  return absl::c_any_of(written, [&](BufferId id) { return read.contains(id) && memory(id); });
+}
+
+// `layout` where only replica 0 has anything: the other threads hold what is beyond the first dimension.
+FragmentLayout WithoutReplicas(FragmentLayout layout) {
+  for (const Factor& replica : layout.Replicas()) layout.dims[0].factors.push_back(replica);
+  return layout;
+}
+
+}  // namespace
 
 absl::Status PlanBuilder::EmitParallel(const Parallel& loop) {
   const std::vector<int64_t> extents = s_.Extents(loop.extents);
@@ -14,6 +41,13 @@ absl::Status PlanBuilder::EmitParallel(const Parallel& loop) {
   std::optional<FragmentLayout> layout = LoopLayout(s_, loop);
   if (!layout) layout = BlockedLayout(extents, s_.warps, 1);
 
+  const auto is_memory = [&](BufferId id) {
+    if (s_.scope(id) != Scope::kFragment) return s_.scope(id) == Scope::kShared || s_.scope(id) == Scope::kGlobal;
+    return absl::c_any_of(uses, [&](const FragmentUse& use) {
+      return use.buffer == id && !DirectUse(s_.fragments.at(id), use, *layout);
+    });
+  };
+  if (!layout->Replicas().empty() && ReadsWhatItWrites(s_.program, loop, is_memory)) layout = WithoutReplicas(*std::move(layout));
   std::vector<std::pair<BufferId, BufferId>> write_back;
   for (const FragmentUse& use : uses) {
     if (DirectUse(s_.fragments.at(use.buffer), use, *layout)) continue;

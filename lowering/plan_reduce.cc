@@ -103,7 +103,11 @@ absl::Status PlanBuilder::EmitReduce(const Reduce& reduce) {
     }
     return dims;
   };
-  const std::vector<int> dst_dims = moving(dst_layout, result.dims.size()), src_dims = moving(result, result.dims.size());
+  std::vector<int> dst_dims = moving(dst_layout, result.dims.size()), src_dims = moving(result, result.dims.size());
+  if (dst_dims.size() != src_dims.size()) {  // the source has dimensions of one element that the destination does without
+    dst_dims = moving(dst_layout, 1);
+    src_dims = moving(result, 1);
+  }
   if (dst_dims.size() != src_dims.size()) return Internal("a reduction's shapes disagree");
   if (reduce.clear) {
     MoveFragment(dst, reduced, dst_dims, src_dims);

@@ -15,7 +15,7 @@ def rows(A: T.Tensor((M, N), "int32"), S: T.Tensor((M, 4), "int32")):
             S[bx * 16 + i, 0] = T.sum(a[i, :]) * 2 + T.max(a[i, :])
             S[bx * 16 + i, 1] = T.min(a[i, 3:9])
             S[bx * 16 + i, 2] = T.sum(a[i, 5])
-            S[bx * 16 + i, 3] = T.max(a[i, 1:2], 7)
+            S[bx * 16 + i, 3] = T.max(T.max(a[i, 1:2]), 7)
 
 
 @T.prim_func
