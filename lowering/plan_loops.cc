@@ -9,19 +9,32 @@
 namespace tilert {
 namespace {
 
-// Does a point of the loop read memory that the loop writes, in one of `memory`? One thread writes for all that hold the point.
-bool ReadsWhatItWrites(const Program& p, const Parallel& loop, const std::function<bool(BufferId)>& memory) {
-  absl::flat_hash_set<BufferId> written, read;
-  ForEachStmt(loop.body, [&](const Stmt& stmt) {
-    if (const auto* store = std::get_if<Store>(&stmt.op)) written.insert(store->buffer);
-    ForEachExpr(stmt, [&](Expr e) {
-      ForEachNode(p.exprs, e, [&](Expr, const ExprNode& node) {
-        if (node.op == ExprOp::kLoad) read.insert(static_cast<BufferId>(node.i));
+// Does a point read what it has written before, in one of `memory`? One thread writes for all that hold the point, and the others
+// would not wait for it.
+class ReadAfterWrite {
+ public:
+  ReadAfterWrite(const Program& p, const std::function<bool(BufferId)>& memory) : p_(p), memory_(memory) {}
+
+  bool In(const Block& block) {
+    for (const Stmt& stmt : block) {
+      ForEachExpr(stmt, [&](Expr e) {
+        ForEachNode(p_.exprs, e, [&](Expr, const ExprNode& node) {
+          const auto id = static_cast<BufferId>(node.i);
+          found_ = found_ || (node.op == ExprOp::kLoad && written_.contains(id) && memory_(id));
+        });
       });
-    });
-  });
-  return absl::c_any_of(written, [&](BufferId id) { return read.contains(id) && memory(id); });
-}
+      if (const auto* store = std::get_if<Store>(&stmt.op)) written_.insert(store->buffer);
+      for (const Block* child : ChildBlocks(stmt)) In(*child);
+    }
+    return found_;
+  }
+
+ private:
+  const Program& p_;
+  const std::function<bool(BufferId)>& memory_;
+  absl::flat_hash_set<BufferId> written_;
+  bool found_ = false;
+};
 
 // `layout` where only replica 0 has anything: the other threads hold what is beyond the first dimension.
 FragmentLayout WithoutReplicas(FragmentLayout layout) {
@@ -41,13 +54,14 @@ absl::Status PlanBuilder::EmitParallel(const Parallel& loop) {
   std::optional<FragmentLayout> layout = LoopLayout(s_, loop);
   if (!layout) layout = BlockedLayout(extents, s_.warps, 1);
 
-  const auto is_memory = [&](BufferId id) {
+  const std::function<bool(BufferId)> is_memory = [&](BufferId id) {
     if (s_.scope(id) != Scope::kFragment) return s_.scope(id) == Scope::kShared || s_.scope(id) == Scope::kGlobal;
     return absl::c_any_of(uses, [&](const FragmentUse& use) {
       return use.buffer == id && !DirectUse(s_.fragments.at(id), use, *layout);
     });
   };
-  if (!layout->Replicas().empty() && ReadsWhatItWrites(s_.program, loop, is_memory)) layout = WithoutReplicas(*std::move(layout));
+  if (!extents.empty() && !layout->Replicas().empty() && ReadAfterWrite(s_.program, is_memory).In(loop.body))
+    layout = WithoutReplicas(*std::move(layout));
   std::vector<std::pair<BufferId, BufferId>> write_back;
   for (const FragmentUse& use : uses) {
     if (DirectUse(s_.fragments.at(use.buffer), use, *layout)) continue;
