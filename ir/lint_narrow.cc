@@ -19,22 +19,19 @@ class NarrowChecker {
   explicit NarrowChecker(Context& c) : c_(c) {}
 
   void Run() {
-    for (const Launch& launch : c_.p.launches)
-      ForEachStmt(launch.body, [&](const Stmt& stmt) { NoteLet(stmt), NoteWrites(stmt); });
-    for (bool grows = true; grows;) {
-      const size_t before = narrowed_.size();
-      for (const Launch& launch : c_.p.launches) ForEachStmt(launch.body, [&](const Stmt& stmt) { Spread(stmt); });
-      grows = narrowed_.size() > before;
-    }
+    for (const Launch& launch : c_.p.launches) ForEachStmt(launch.body, [&](const Stmt& stmt) { NoteLet(stmt); });
     for (size_t i = 0; i < c_.p.launches.size(); ++i) {
       auto scope = c_.path.Enter("launches", i);
       auto body = c_.path.Enter("body");
+      narrowed_.clear();
       Walk(c_.p.launches[i].body);
     }
   }
 
  private:
   enum class How : uint8_t { kRounded, kSummed };  // a wider value was stored; a gemm adds up in it
+  using Narrowed = absl::flat_hash_map<BufferId, How>;
+  static constexpr int kMaxDepth = 8;  // of loops whose iterations are told apart: each doubles the work
 
   bool IsTile(BufferId id) const { return c_.p.buffers[id].scope != Scope::kGlobal && IsNarrow(c_.p.buffers[id].dtype); }
 
@@ -42,28 +39,44 @@ class NarrowChecker {
     if (const auto* let = std::get_if<Let>(&stmt.op)) lets_[let->var] = let->value;
   }
 
-  void NoteWrites(const Stmt& stmt) {
-    if (const auto* s = std::get_if<Gemm>(&stmt.op); s && IsTile(s->c.buffer)) narrowed_[s->c.buffer] = How::kSummed;
-    const auto note_move = [&](const Region& src, const Region& dst) {
-      if (IsTile(dst.buffer) && DTypeBits(c_.p.buffers[src.buffer].dtype) > 16 && IsFloat(c_.p.buffers[src.buffer].dtype) &&
-          c_.p.buffers[src.buffer].scope != Scope::kGlobal)
-        narrowed_.emplace(dst.buffer, How::kRounded);
-    };
-    if (const auto* s = std::get_if<Copy>(&stmt.op)) note_move(s->src, s->dst);
-    if (const auto* s = std::get_if<Reduce>(&stmt.op)) note_move(s->src, s->dst);
-    if (const auto* s = std::get_if<Store>(&stmt.op); s && IsTile(s->buffer) && IsComputed(s->value))
-      narrowed_.emplace(s->buffer, How::kRounded);
+  bool IsWhole(const Region& r) const {
+    const std::vector<Expr>& shape = c_.p.buffers[r.buffer].shape;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (!c_.p.exprs.IsInt(r.start[d], 0) || r.extent[d] != shape[d]) return false;
+    }
+    return true;
   }
 
-  // What is made of narrowed tiles without another rounding.
-  void Spread(const Stmt& stmt) {
-    const auto spread = [&](const Region& src, const Region& dst) {
-      const auto it = narrowed_.find(src.buffer);
-      if (it == narrowed_.end() || c_.p.buffers[dst.buffer].scope == Scope::kGlobal) return;
+  // `dst` now holds what `src` held.
+  void NoteMove(const Region& src, const Region& dst) {
+    if (IsWhole(dst)) narrowed_.erase(dst.buffer);
+    const Buffer& from = c_.p.buffers[src.buffer];
+    if (!IsTile(dst.buffer) || from.scope == Scope::kGlobal) return;
+    const auto it = narrowed_.find(src.buffer);
+    if (it != narrowed_.end()) {
       const How how = it->second;
       narrowed_.emplace(dst.buffer, how);
-    };
-    if (const auto* s = std::get_if<Copy>(&stmt.op)) spread(s->src, s->dst);
+    } else if (IsFloat(from.dtype) && !IsNarrow(from.dtype)) {
+      narrowed_.emplace(dst.buffer, How::kRounded);
+    }
+  }
+
+  void NoteWrites(const Stmt& stmt) {
+    std::visit(Overloaded{
+                   [](const auto&) {},
+                   [&](const Gemm& s) {
+                     if (IsTile(s.c.buffer)) narrowed_[s.c.buffer] = How::kSummed;
+                   },
+                   [&](const Fill& s) {
+                     if (IsWhole(s.dst)) narrowed_.erase(s.dst.buffer);
+                   },
+                   [&](const Copy& s) { NoteMove(s.src, s.dst); },
+                   [&](const Reduce& s) { NoteMove(s.src, s.dst); },
+                   [&](const Store& s) {
+                     if (IsTile(s.buffer) && IsComputed(s.value)) narrowed_.emplace(s.buffer, How::kRounded);
+                   },
+               },
+               stmt.op);
   }
 
   // Is this more than elements and numbers as they are, converted or chosen between?
@@ -83,28 +96,54 @@ class NarrowChecker {
   void Walk(const Block& block) {
     for (size_t i = 0; i < block.size(); ++i) {
       auto scope = c_.path.Enter("", i);
-      CheckStmt(block[i]);
-      const std::vector<const Block*> children = ChildBlocks(block[i]);
-      for (size_t part = 0; part < children.size(); ++part) {
-        auto nested = c_.path.EnterPart(block[i], part);
-        Walk(*children[part]);
-      }
+      if (silent_ == 0) CheckStmt(block[i]);
+      NoteWrites(block[i]);
+      if (!ChildBlocks(block[i]).empty()) WalkChildren(block[i]);
     }
   }
 
+  // What may be narrowed on some path is narrowed.
+  void WalkChildren(const Stmt& stmt) {
+    const std::vector<const Block*> children = ChildBlocks(stmt);
+    const Narrowed before = narrowed_;
+    const bool is_loop = std::holds_alternative<For>(stmt.op) || std::holds_alternative<While>(stmt.op);
+    if (is_loop && depth_ < kMaxDepth) {  // what an iteration leaves to the next
+      ++silent_, ++depth_;
+      Walk(*children[0]);
+      --silent_, --depth_;
+      narrowed_.insert(before.begin(), before.end());
+    }
+    const bool may_skip = !std::holds_alternative<Parallel>(stmt.op);
+    Narrowed after = may_skip ? before : Narrowed{};
+    const Narrowed start = narrowed_;
+    for (size_t part = 0; part < children.size(); ++part) {
+      auto nested = c_.path.EnterPart(stmt, part);
+      narrowed_ = start;
+      ++depth_;
+      Walk(*children[part]);
+      --depth_;
+      after.insert(narrowed_.begin(), narrowed_.end());
+    }
+    narrowed_ = std::move(after);
+  }
+
+  // One warning a statement; exponents first, of which differences are a part.
   void CheckStmt(const Stmt& stmt) {
-    bool warned = false;  // once a statement
-    ForEachExpr(stmt, [&](Expr root) {
-      ForEachNode(c_.p.exprs, root, [&](Expr, const ExprNode& node) {
-        if (warned) return;
-        if (node.op == ExprOp::kExp || node.op == ExprOp::kExp2) warned = CheckExponent(stmt, node);
-        if (node.op == ExprOp::kSub && IsFloat(node.dtype)) warned = warned || CheckDifference(stmt, node);
+    bool warned = false;
+    for (const bool exponents : {true, false}) {
+      ForEachExpr(stmt, [&](Expr root) {
+        ForEachNode(c_.p.exprs, root, [&](Expr, const ExprNode& node) {
+          const bool is_exponent = node.op == ExprOp::kExp || node.op == ExprOp::kExp2;
+          const bool is_difference = node.op == ExprOp::kSub && IsFloat(node.dtype);
+          if (warned || !(exponents ? is_exponent : is_difference)) return;
+          warned = exponents ? CheckExponent(stmt, node) : CheckDifference(stmt, node);
+        });
       });
-    });
+    }
   }
 
   bool CheckExponent(const Stmt& stmt, const ExprNode& node) {
-    const std::optional<std::string> what = Narrowed(node.args[0]);
+    const std::optional<std::string> what = NarrowIn(node.args[0]);
     if (!what) return false;
     c_.Warn(stmt.loc,
             Cat("the exponent of this ", ExprOpText(node.op), " is ", *what, ": its rounding is a relative error of the result"),
@@ -133,7 +172,7 @@ class NarrowChecker {
   }
 
   // How narrow values enter `e`; nothing if none do.
-  std::optional<std::string> Narrowed(Expr e) const {
+  std::optional<std::string> NarrowIn(Expr e) const {
     const ExprNode& node = c_.p.exprs[e];
     if (node.op == ExprOp::kLoad) {
       const auto it = narrowed_.find(static_cast<BufferId>(node.i));
@@ -144,12 +183,12 @@ class NarrowChecker {
     }
     if (node.op == ExprOp::kVar) {
       const auto it = lets_.find(static_cast<VarId>(node.i));
-      return it == lets_.end() ? std::nullopt : Narrowed(it->second);
+      return it == lets_.end() ? std::nullopt : NarrowIn(it->second);
     }
     if (IsNarrow(node.dtype) && node.op == ExprOp::kCast && !IsNarrow(c_.p.exprs[node.args[0]].dtype) && IsComputed(node.args[0]))
       return Cat("rounded to ", DTypeName(node.dtype));
     for (size_t i = node.op == ExprOp::kSelect ? 1 : 0; i < node.args.size(); ++i) {
-      if (auto what = Narrowed(node.args[i])) return what;
+      if (auto what = NarrowIn(node.args[i])) return what;
     }
     if (IsNarrow(node.dtype) && IsArithmetic(node.op)) return Cat("computed in ", DTypeName(node.dtype));
     return std::nullopt;
@@ -157,7 +196,8 @@ class NarrowChecker {
 
   Context& c_;
   absl::flat_hash_map<VarId, Expr> lets_;
-  absl::flat_hash_map<BufferId, How> narrowed_;
+  Narrowed narrowed_;  // tiles, where the walk is
+  int silent_ = 0, depth_ = 0;
 };
 
 }  // namespace
