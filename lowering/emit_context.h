@@ -63,6 +63,7 @@ struct EmitContext {
   std::string replica_zero;  // in an Elementwise: condition for memory writes; empty: always true
   // Elementwise, in its loop over a pair: stores to these register buffers go to the given place and are packed after it.
   absl::flat_hash_map<BufferId, std::string> deferred;
+  std::string copies_if;                   // the condition that the copies by cp.async which are being emitted stand under; empty: none
   std::string lanes_here = "0xffffffffu";  // Elementwise: the lanes of this warp that have a point
   std::vector<std::string> barriers;       // per declared barrier: address of its first element
   std::string last_location;  // of the last comment

@@ -173,7 +173,9 @@ class Copier {
       c_.Open(Cat("if (", nest_.replica_zero, ") {"));
       guarded_ = true;
     }
-    if (s_.method == kir::CopyMethod::kCpAsync && CanBeAsync()) {
+    const bool async = s_.method == kir::CopyMethod::kCpAsync && CanBeAsync(), branches = !async && !c_.copies_if.empty();
+    if (branches) c_.Open(Cat("if (", c_.copies_if, ") {"));
+    if (async) {
       Loops(0, [this] { AsyncCopy(); });
     } else if (src_.in_memory() && dst_.in_memory()) {
       Staged();
@@ -183,6 +185,7 @@ class Copier {
       Move();
       CloseLoops(c_, nest_.loops.size());
     }
+    if (branches) c_.Close();
     if (guarded_) c_.Close();
     c_.Close();
   }
@@ -442,7 +445,8 @@ class Copier {
       size = Cat(", ", guard.In(CText::kOr), " ? ", bytes, " : 0");
     }
     const CText writes = Guard(dst_, to);
-    c_.out.Line(Cat(writes.text.empty() ? "" : Cat("if (", writes.text, ") "), "cp_async<", bytes, ">(smem_base + ",
+    const std::string function = c_.copies_if.empty() ? Cat("cp_async<", bytes, ">(") : Cat("cp_async_if<", bytes, ">(", c_.copies_if, ", ");
+    c_.out.Line(Cat(writes.text.empty() ? "" : Cat("if (", writes.text, ") "), function, "smem_base + ",
                     dst_.SharedOffsetOf(to).In(CText::kSum), ", ", src_.LoopPointer(from), size, ");"));
   }
 

@@ -87,7 +87,24 @@ void Emit(EmitContext& c, const kir::While& s) {
   c.Close();
 }
 
+// Nothing but copies by cp.async: each instruction has the condition as its predicate. A branch around them all would keep the compiler from moving them
+// among the products that follow.
+bool IsPredicable(const kir::If& s) {
+  return s.else_body.empty() && !s.then_body.empty() && std::all_of(s.then_body.begin(), s.then_body.end(), [](const kir::Stmt& stmt) {
+    const auto* copy = std::get_if<kir::Copy>(&stmt.op);
+    return copy != nullptr && copy->method == kir::CopyMethod::kCpAsync;
+  });
+}
+
 void Emit(EmitContext& c, const kir::If& s) {
+  if (IsPredicable(s)) {
+    c.copies_if = c.names.Fresh("copies");
+    c.out.Line(Cat("const bool ", c.copies_if, " = ", EmitExpr(c, s.cond).text, ";"));
+    const Ranges::Assume known(c.ranges, s.cond);
+    EmitBlock(c, s.then_body);
+    c.copies_if.clear();
+    return;
+  }
   c.Open(Cat("if (", EmitExpr(c, s.cond).text, ") {"));
   {
     const Ranges::Assume known(c.ranges, s.cond);

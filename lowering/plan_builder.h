@@ -98,7 +98,8 @@ class PlanBuilder {
     bool aligned = false;      // rows of 8 elements are aligned 16-byte chunks of shared memory
   };
   absl::StatusOr<Operand> GemmOperand(const Region& region, bool k_last, const FragmentLayout& wanted);
-  BufferId LoadOperand(const Operand& operand, const FragmentLayout& layout, Expr k, bool ragged, std::string name);
+  BufferId OperandRegisters(const Operand& operand, const FragmentLayout& layout, bool ragged, std::string name);
+  void LoadOperand(const Operand& operand, BufferId registers, Expr k, bool ragged);
 
   // plan_wgmma.cc: tensor core work that goes on while later statements run.
   struct PendingRelease {
@@ -208,6 +209,16 @@ class PlanBuilder {
   absl::Status IssueStage(const For& loop, std::vector<Producer>& producers, Expr iteration, Expr limit, int64_t versions);
   absl::Status FillPipeline(const For& loop, std::vector<Producer>& producers, int ahead, Expr limit, int64_t versions);
   void WaitForGroup(const std::vector<Producer>& producers, size_t group, int pending);
+
+  // plan_ahead.cc: pipelined loops around one product, whose fragments are loaded a step ahead.
+  struct AheadProduct {
+    const Gemm* gemm = nullptr;  // none: the loop is no such loop
+    SourceLoc loc;
+    FragmentLayout a, b;         // of one step
+    int64_t depth = 0, steps = 0;  // elements of K in a step; steps of an iteration
+  };
+  AheadProduct FindAheadProduct(const For& loop, const std::vector<Producer>& producers);
+  absl::Status EmitAhead(const For& loop, const AheadProduct& product, std::vector<Producer>& producers, Expr begin, Expr limit, int64_t versions);
 
   TileState& s_;
   kir::Kernel k_;

@@ -63,13 +63,18 @@ absl::StatusOr<PlanBuilder::Operand> PlanBuilder::GemmOperand(const Region& regi
   return operand;
 }
 
-// Registers with one k step of `operand`, in `layout` (rows, K step), declared here.
-BufferId PlanBuilder::LoadOperand(const Operand& operand, const FragmentLayout& layout, Expr k, bool ragged, std::string name) {
+// Registers for one k step of `operand`, in `layout` (rows, K step), declared here.
+BufferId PlanBuilder::OperandRegisters(const Operand& operand, const FragmentLayout& layout, bool ragged, std::string name) {
   const BufferId registers = NewRegister(std::move(name), operand.dtype, layout);
   Emit(kir::Declare{registers, ragged});
+  return registers;
+}
+
+// Into them, the step that begins at element `k`.
+void PlanBuilder::LoadOperand(const Operand& operand, BufferId registers, Expr k, bool ragged) {
   kir::TileAccess from = operand.access;
   from.start[operand.k_dim] = AddIndex(k_.exprs, operand.k_start, k);
-  kir::Copy copy{kir::CopyMethod::kVector, WholeAccess(registers, 2), std::move(from), layout, 1};
+  kir::Copy copy{kir::CopyMethod::kVector, WholeAccess(registers, 2), std::move(from), k_.buffers[registers].layout, 1};
   if (operand.in_registers) {
     copy.method = kir::CopyMethod::kRegister;
   } else if (!ragged && operand.aligned) {
@@ -77,7 +82,6 @@ BufferId PlanBuilder::LoadOperand(const Operand& operand, const FragmentLayout& 
     copy.width = kMatrixRowBytes / DTypeBytes(operand.dtype);
   }
   Emit(std::move(copy));
-  return registers;
 }
 
 absl::Status PlanBuilder::EmitMmaGemm(const Gemm& gemm, WarpGrid grid) {
@@ -103,8 +107,12 @@ absl::Status PlanBuilder::EmitMmaGemm(const Gemm& gemm, WarpGrid grid) {
     const auto padded = [](const FragmentLayout& l) {
       return std::any_of(l.dims.begin(), l.dims.end(), [](const LayoutDim& d) { return d.padded() != d.extent; });
     };
-    const BufferId a_regs = LoadOperand(a, a_layout, k, padded(a_layout), s_.buffer(gemm.a.buffer).name + "_frag");
-    const BufferId b_regs = LoadOperand(b, b_layout, k, padded(b_layout), s_.buffer(gemm.b.buffer).name + "_frag");
+    const auto load = [&](const Operand& operand, const FragmentLayout& layout, BufferId buffer) {
+      const BufferId registers = OperandRegisters(operand, layout, padded(layout), s_.buffer(buffer).name + "_frag");
+      LoadOperand(operand, registers, k, padded(layout));
+      return registers;
+    };
+    const BufferId a_regs = load(a, a_layout, gemm.a.buffer), b_regs = load(b, b_layout, gemm.b.buffer);
     Emit(kir::Mma{acc, a_regs, b_regs});
   };
   const int64_t whole = shape.k / depth_of_step * depth_of_step;

@@ -154,6 +154,9 @@ absl::Status PlanBuilder::EmitPipelined(const For& loop, std::vector<Producer> p
   FillNow({});
   const std::vector<BufferId> older = outstanding_;
   const SourceLoc loc = loc_;
+  if (const AheadProduct product = FindAheadProduct(loop, producers); product.gemm != nullptr) {
+    return EmitAhead(loop, product, producers, begin, limit, versions);
+  }
   TILERT_RETURN_IF_ERROR(FillPipeline(loop, producers, ahead, limit, versions));
 
   const VarId t = NewVar("t");

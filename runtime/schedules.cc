@@ -31,11 +31,14 @@ bool Agree(const Values& a, const Values& b) {
   });
 }
 
-// A variant for an architecture relies on the lowering family that is the architecture's own.
+// A variant for an architecture relies on the lowering family that is the architecture's own. What is meant for a chip of the Ampere family also suits
+// later chips with as much shared memory, where the family is the same.
 bool IsFor(const std::string& variant_target, const Target& target) {
   if (variant_target.empty()) return true;
   const absl::StatusOr<Target> meant = FindTarget(variant_target);
-  return meant.ok() && variant_target == target.arch && meant->family == target.family;
+  if (!meant.ok() || meant->family != target.family) return false;
+  const bool holds_as_much = target.sm >= meant->sm && target.max_shared_bytes >= meant->max_shared_bytes;
+  return variant_target == target.arch || (target.family == Family::kAmpere && holds_as_much);
 }
 
 std::vector<const Variant*> Fitting(const Bundle& bundle, const Program& program, const ScheduleRequest& request) {

@@ -59,6 +59,13 @@ template <int kBytes> DEV void cp_async(u32 to, const void* from, int bytes) {
   if constexpr (kBytes == 16) asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" :: "r"(to), "l"(from), "r"(bytes) : "memory");
   else asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;" :: "r"(to), "l"(from), "n"(kBytes), "r"(bytes) : "memory");
 }
+// The same, or nothing at all. A predicate in the text: a branch would be a border for the compiler's scheduling.
+template <int kBytes> DEV void cp_async_if(bool on, u32 to, const void* from, int bytes = kBytes) {
+  if constexpr (kBytes == 16)
+    asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %0, 0;\n @p cp.async.cg.shared.global.L2::128B [%1], [%2], 16, %3;\n}" :: "r"((int)on), "r"(to), "l"(from), "r"(bytes) : "memory");
+  else
+    asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %0, 0;\n @p cp.async.ca.shared.global.L2::128B [%1], [%2], %4, %3;\n}" :: "r"((int)on), "r"(to), "l"(from), "r"(bytes), "n"(kBytes) : "memory");
+}
 DEV void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int kPending> DEV void cp_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(kPending) : "memory"); }
 

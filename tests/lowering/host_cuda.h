@@ -222,6 +222,9 @@ template <int kBytes> void cp_async(unsigned to, const void* from, int bytes) {
   host::current->open.push_back({to, source, kBytes, bytes});
 }
 template <int kBytes> void cp_async(unsigned to, const void* from) { cp_async<kBytes>(to, from, kBytes); }
+template <int kBytes> void cp_async_if(bool on, unsigned to, const void* from, int bytes = kBytes) {
+  if (on) cp_async<kBytes>(to, from, bytes);
+}
 inline void cp_async_commit() {
   host::current->groups.push_back(std::move(host::current->open));
   host::current->open.clear();
