@@ -1,8 +1,9 @@
 // Copies: vector accesses with predicated tails, conversions in between, and cp.async.
 #include <algorithm>
+#include <optional>
 
 #include "ir/status_util.h"
-#include "lowering/emit_place.h"
+#include "lowering/emit_walk.h"
 
 namespace tilert {
 namespace {
@@ -108,6 +109,7 @@ class Side {
     if (vector_ == 1 || access_.inside.back() || InsideDim(c_, buffer_, at.size() - 1, at.back(), {}).text.empty()) return false;
     return at.back().range.align % vector_ != 0 || ExtentDivisor() % vector_ != 0;
   }
+  std::optional<Walk> StartWalk(const Nest& nest) { return Walk::Start(c_, access_, nest, At(WithoutLoops(nest), "")); }
   // Elements from `at` to the end of the last dimension.
   CText Rest(absl::Span<const Coordinate> at) const {
     const CText extent =
@@ -176,6 +178,7 @@ class Copier {
     const bool async = s_.method == kir::CopyMethod::kCpAsync && CanBeAsync(), branches = !async && !c_.copies_if.empty();
     if (branches) c_.Open(Cat("if (", c_.copies_if, ") {"));
     if (async) {
+      if (!src_.Ragged(src_.At(nest_, ""))) walk_ = src_.StartWalk(nest_);
       Loops(0, [this] { AsyncCopy(); });
     } else if (src_.in_memory() && dst_.in_memory()) {
       Staged();
@@ -437,7 +440,7 @@ class Copier {
   void AsyncCopy() {
     const int64_t bytes = nest_.vector * DTypeBytes(src_.buffer().dtype);
     const std::vector<Coordinate> from = src_.At(nest_, ""), to = dst_.At(nest_, "");
-    const CText guard = src_.Inside(from), count = Count(src_, from);
+    const CText guard = walk_ ? walk_->Inside() : src_.Inside(from), count = Count(src_, from);
     std::string size;
     if (!count.text.empty()) {
       size = Cat(", (", Number(guard, count, nest_.vector), ") * ", DTypeBytes(src_.buffer().dtype));
@@ -447,13 +450,14 @@ class Copier {
     const CText writes = Guard(dst_, to);
     const std::string function = c_.copies_if.empty() ? Cat("cp_async<", bytes, ">(") : Cat("cp_async_if<", bytes, ">(", c_.copies_if, ", ");
     c_.out.Line(Cat(writes.text.empty() ? "" : Cat("if (", writes.text, ") "), function, "smem_base + ",
-                    dst_.SharedOffsetOf(to).In(CText::kSum), ", ", src_.LoopPointer(from), size, ");"));
+                    dst_.SharedOffsetOf(to).In(CText::kSum), ", ", walk_ ? walk_->Pointer() : src_.LoopPointer(from), size, ");"));
   }
 
   EmitContext& c_;
   const kir::Copy& s_;
   Nest nest_;
   Side src_, dst_;
+  std::optional<Walk> walk_;  // of the source of an asynchronous copy
   bool guarded_ = false;
 };
 

@@ -55,9 +55,10 @@ struct Use {
   bool unfenced = false;  // a write that the async proxy does not see yet, barrier or not
   bool settled = false;   // behind a barrier: only the async proxy still has to wait for it
   GlobalOrder::Earlier global = {};  // of an access to global memory, which has no buffer here
+  Expr under = {};        // the condition of the branch that it stood in, in this iteration of the loops around; none: not known
   bool in_global() const { return global.access >= 0; }
   auto Key() const {
-    return std::tuple(buffer, write, unfenced, settled, version.Key(), global.access, global.loop, global.loose);
+    return std::tuple(buffer, write, unfenced, settled, version.Key(), global.access, global.loop, global.loose, under.id);
   }
 };
 bool operator<(const Use& a, const Use& b) { return a.Key() < b.Key(); }
@@ -216,11 +217,15 @@ class BarrierPlacer {
     if (auto* branch = std::get_if<kir::If>(&stmt.op)) {
       Pending other = pending;
       Process(branch->then_body, pending);
+      for (Use& use : pending) {
+        if (!std::binary_search(other.begin(), other.end(), use)) use.under = branch->cond;
+      }
+      Normalise(&pending);
       Process(branch->else_body, other);
       pending = Union(pending, other);
     } else if (auto* loop = std::get_if<kir::For>(&stmt.op)) {
       global_.Bind(*loop);
-      Loop(loop->body, loop->var, Trips(*loop), uses, pending);
+      Loop(loop->body, loop->var, Trips(*loop), uses, pending, true, loop);
     } else if (auto* loop = std::get_if<kir::While>(&stmt.op)) {
       Loop(loop->body, kNoId, kUnknownTrips, uses, pending);
     } else if (auto* tiles = std::get_if<kir::ForTiles>(&stmt.op)) {
@@ -241,9 +246,27 @@ class BarrierPlacer {
     return known && step > 0 && end > begin ? (end - begin + step - 1) / step : kUnknownTrips;
   }
 
+  // True for the condition begin < end of a loop; `another`: var + c < end, c at least the step.
+  bool NeedsIteration(const kir::For& loop, Expr cond, bool another) const {
+    bool loads = false;  // of what may have changed since
+    for (Expr e : {loop.begin, loop.end}) ForEachNode(k_.exprs, e, [&](Expr, const ExprNode& node) { loads |= node.op == ExprOp::kLoad; });
+    if (!cond || loads) return false;
+    const auto same = [this](Expr a, Expr b) {
+      int64_t x = 0, y = 0;
+      return a.id == b.id || (k_.exprs.AsInt(a, &x) && k_.exprs.AsInt(b, &y) && x == y);
+    };
+    const ExprNode& less = k_.exprs[cond];
+    if (less.op != ExprOp::kLt || !same(less.args[1], loop.end)) return false;
+    if (!another) return same(less.args[0], loop.begin);
+    const ExprNode& sum = k_.exprs[less.args[0]];
+    int64_t ahead = 0, step = 0;
+    return sum.op == ExprOp::kAdd && k_.exprs[sum.args[0]].op == ExprOp::kVar && static_cast<VarId>(k_.exprs[sum.args[0]].i) == loop.var &&
+           k_.exprs.AsInt(sum.args[1], &ahead) && k_.exprs.AsInt(loop.step, &step) && step > 0 && ahead >= step;
+  }
+
   // Until what is pending at the head of the loop, from before it and from around it, no longer grows. Each round stands for one
   // iteration more: a loop of `trips` iterations needs no more rounds than that. Tiles of a grid have no order in global memory.
-  void Loop(kir::Block& body, VarId var, int64_t trips, const std::vector<Use>& header, Pending& pending, bool ordered = true) {
+  void Loop(kir::Block& body, VarId var, int64_t trips, const std::vector<Use>& header, Pending& pending, bool ordered = true, const kir::For* counted = nullptr) {
     const std::vector<VarId> inner = BoundIn(body);
     Pending head = pending, end;
     exits_.emplace_back();
@@ -262,6 +285,7 @@ class BarrierPlacer {
       Pending around = end;
       if (!ordered) std::erase_if(around, [](const Use& use) { return use.in_global(); });
       for (Use& use : around) {
+        use.under = {};
         if (use.in_global()) use.global = global_.Around(use.global, var, inner);
         if (use.version.kind == Version::Kind::kModular && use.version.var == var) {
           use.version.c = (use.version.c - 1 + use.version.mod) % use.version.mod;  // an iteration ago
@@ -270,6 +294,11 @@ class BarrierPlacer {
       const Pending next = Union(head, around);
       if (next == head || round == trips) break;
       head = next;
+    }
+    // Without iterations nothing happened that needs one, and after the last one nothing that needs another.
+    if (counted != nullptr) {
+      std::erase_if(pending, [&](const Use& use) { return trips > 0 || NeedsIteration(*counted, use.under, false); });
+      std::erase_if(end, [&](const Use& use) { return NeedsIteration(*counted, use.under, true); });
     }
     pending = Union(Union(pending, end), exits_.back());
     exits_.pop_back();

@@ -31,8 +31,8 @@ bool Agree(const Values& a, const Values& b) {
   });
 }
 
-// A variant for an architecture relies on the lowering family that is the architecture's own. What is meant for a chip of the Ampere family also suits
-// later chips with as much shared memory, where the family is the same.
+// A variant for an architecture relies on the lowering family that is the architecture's own. What is meant for a chip of the Ampere
+// family also suits later chips with as much shared memory that are lowered for by that family.
 bool IsFor(const std::string& variant_target, const Target& target) {
   if (variant_target.empty()) return true;
   const absl::StatusOr<Target> meant = FindTarget(variant_target);

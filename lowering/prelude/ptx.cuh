@@ -48,6 +48,9 @@ DEV u64 ldg_if(bool inside, const u64* p) {
   return r;
 }
 
+// The value, computed here each time: what does not change from one iteration to the next is not kept in a register around a loop for it.
+DEV u32 here(u32 x) { asm volatile("" : "+r"(x)); return x; }
+
 // ---- copies from global to shared memory that the memory system does on its own
 DEV u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 template <int kBytes> DEV void cp_async(u32 to, const void* from) {

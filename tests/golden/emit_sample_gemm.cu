@@ -17,10 +17,11 @@ sample_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, int
     const int row0 = (lane >> 2) + warp * 8;
     const int col0 = (lane & 3) * 8;
     const int A_shared_at = (lane >> 2) * 64 + warp * 512 + ((((((lane >> 2) + warp * 8) >> 1) & 3) * 16) ^ ((lane & 3) * 16));
+    const u32 A_from = here((u32)((by * 64 + row0) * K + (0 * 32 + col0)));
+    const int A_left = (int)here((u32)(M - (by * 64 + row0)));
     #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int row = row0 + r * 32;
-      cp_async<16>(smem_base + A_shared_at + r * 2048, A + (u32)((by * 64 + row) * K + (0 * 32 + col0)), (by * 64 + row < M) & (0 * 32 + col0 < K) ? 16 : 0);
+      cp_async<16>(smem_base + A_shared_at + r * 2048, A + (A_from + (u32)(r * 32) * K), (0 * 32 + col0 < K) & (r * 32 < A_left) ? 16 : 0);
     }
   }
   // B -> B_shared, cp.async, 8 at once
@@ -28,10 +29,11 @@ sample_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, int
     const int row0 = (lane >> 2) + warp * 8;
     const int col0 = (lane & 3) * 8;
     const int B_shared_at = (lane >> 2) * 64 + warp * 512 + ((((((lane >> 2) + warp * 8) >> 1) & 3) * 16) ^ ((lane & 3) * 16));
+    const u32 B_from = here((u32)((bx * 64 + row0) * K + (0 * 32 + col0)));
+    const int B_left = (int)here((u32)(N - (bx * 64 + row0)));
     #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int row = row0 + r * 32;
-      cp_async<16>(smem_base + B_shared_at + (r * 2048 + 8192), B + (u32)((bx * 64 + row) * K + (0 * 32 + col0)), (bx * 64 + row < N) & (0 * 32 + col0 < K) ? 16 : 0);
+      cp_async<16>(smem_base + B_shared_at + (r * 2048 + 8192), B + (B_from + (u32)(r * 32) * K), (0 * 32 + col0 < K) & (r * 32 < B_left) ? 16 : 0);
     }
   }
   cp_async_commit();
@@ -45,10 +47,11 @@ sample_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, int
       const int row0 = (lane >> 2) + warp * 8;
       const int col0 = (lane & 3) * 8;
       const int A_shared_at = (lane >> 2) * 64 + warp * 512 + ((((((lane >> 2) + warp * 8) >> 1) & 3) * 16) ^ ((lane & 3) * 16));
+      const u32 A_from = here((u32)((by * 64 + row0) * K + ((ko + 1) * 32 + col0)));
+      const int A_left = (int)here((u32)(M - (by * 64 + row0)));
       #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const int row = row0 + r * 32;
-        cp_async<16>(smem_base + A_shared_at + (((ko + 1) & 1) * 4096 + r * 2048), A + (u32)((by * 64 + row) * K + ((ko + 1) * 32 + col0)), (by * 64 + row < M) & ((ko + 1) * 32 + col0 < K) ? 16 : 0);
+        cp_async<16>(smem_base + A_shared_at + (((ko + 1) & 1) * 4096 + r * 2048), A + (A_from + (u32)(r * 32) * K), ((ko + 1) * 32 + col0 < K) & (r * 32 < A_left) ? 16 : 0);
       }
     }
     // B -> B_shared, cp.async, 8 at once
@@ -56,10 +59,11 @@ sample_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, int
       const int row0 = (lane >> 2) + warp * 8;
       const int col0 = (lane & 3) * 8;
       const int B_shared_at = (lane >> 2) * 64 + warp * 512 + ((((((lane >> 2) + warp * 8) >> 1) & 3) * 16) ^ ((lane & 3) * 16));
+      const u32 B_from = here((u32)((bx * 64 + row0) * K + ((ko + 1) * 32 + col0)));
+      const int B_left = (int)here((u32)(N - (bx * 64 + row0)));
       #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const int row = row0 + r * 32;
-        cp_async<16>(smem_base + B_shared_at + (((ko + 1) & 1) * 4096 + r * 2048 + 8192), B + (u32)((bx * 64 + row) * K + ((ko + 1) * 32 + col0)), (bx * 64 + row < N) & ((ko + 1) * 32 + col0 < K) ? 16 : 0);
+        cp_async<16>(smem_base + B_shared_at + (((ko + 1) & 1) * 4096 + r * 2048 + 8192), B + (B_from + (u32)(r * 32) * K), ((ko + 1) * 32 + col0 < K) & (r * 32 < B_left) ? 16 : 0);
       }
     }
     cp_async_commit();

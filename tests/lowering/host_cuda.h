@@ -213,6 +213,7 @@ template <typename T> T __shfl_xor_sync(unsigned, T x, int mask) {
 }
 inline unsigned shared_address(const void* p) { return static_cast<unsigned>(static_cast<const unsigned char*>(p) - smem); }
 
+inline unsigned here(unsigned x) { return x; }
 template <int kBytes> void cp_async(unsigned to, const void* from, int bytes) {
   const auto* source = static_cast<const unsigned char*>(from);
   if (to % kBytes != 0 || (bytes > 0 && reinterpret_cast<uintptr_t>(source) % kBytes != 0)) {
