@@ -126,7 +126,7 @@ class StdKernels : public testing::Test {
     const Target& target = device_->runtime()->target();
     for (const Variant& variant : file_->bundle.variants) {
       if (file_->bundle.programs[variant.program].name != entry) continue;
-      if (variant.target == target.arch && FindTarget(variant.target)->family == target.family) variants.push_back(variant);
+      if (!variant.target.empty() && SuitsTarget(variant.target, target)) variants.push_back(variant);
     }
     return variants;
   }

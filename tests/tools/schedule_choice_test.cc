@@ -153,6 +153,32 @@ TEST_F(ScheduleChoice, FixedConstantsAndDimsRestrict) {
   }
 }
 
+TEST(SuitsTarget, LaterChipsOfTheAmpereFamilyWithAsMuchSharedMemory) {
+  const auto suits = [](const char* variant, const char* arch, const char* family) {
+    return SuitsTarget(variant, FindTarget(arch, family).value());
+  };
+  EXPECT_TRUE(suits("", "sm_89", "auto"));
+  for (const char* arch : {"sm_80", "sm_87", "sm_90"}) EXPECT_TRUE(suits("sm_80", arch, "auto")) << arch;
+  EXPECT_TRUE(suits("sm_80", "sm_90a", "ampere"));
+  EXPECT_FALSE(suits("sm_80", "sm_90a", "hopper"));
+  for (const char* arch : {"sm_86", "sm_89"}) EXPECT_FALSE(suits("sm_80", arch, "auto")) << arch << " holds less";
+  EXPECT_FALSE(suits("sm_87", "sm_80", "auto"));
+  EXPECT_TRUE(suits("sm_90a", "sm_90a", "auto"));
+  EXPECT_FALSE(suits("sm_90a", "sm_90a", "ampere"));
+  EXPECT_FALSE(suits("sm_90a", "sm_90", "auto"));
+}
+
+// Where mma.sync multiplies, wide tiles are for products that fill the chip with them.
+TEST_F(ScheduleChoice, WideTilesOfMmaSync) {
+  const Bundle bundle = MakeBundle("gemm_nt_bf16");
+  for (const auto& [m, name] : {std::pair(4096, "mma128x256"), {16, "mma128x128"}}) {
+    const auto schedules = Find(bundle, "sm_80", {{"M", m}, {"N", 4096}, {"K", 4096}});
+    ASSERT_TRUE(schedules.ok()) << schedules.status();
+    ASSERT_EQ(schedules->fast.size(), 1u);
+    EXPECT_EQ(schedules->fast[0].name, name);
+  }
+}
+
 TEST_F(ScheduleChoice, ATuningRecordWins) {
   Bundle bundle = MakeBundle("gemm_nt_bf16");
   bundle.tuning = {{"H200", 3, {}, 9.0}, {"H200", 2, {}, 8.0}, {"another", 0, {}, 1.0}, {"H200", 1, {{0, 1, 8, 1}}, 2.0}};
