@@ -11,6 +11,7 @@
 #include "ir/executor.h"
 #include "ir/numeric.h"
 #include "ir/specialize.h"
+#include "runtime/schedules.h"
 #include "tests/gpu/std_bundle.h"
 #include "tools/device.h"
 
