@@ -110,10 +110,10 @@ TEST_F(ScheduleChoice, ShapesGetTheTileThatWasMeasuredToBeBest) {
   }
 }
 
-TEST_F(ScheduleChoice, OtherTargetsAndFamiliesGetTheDefaults) {
+TEST_F(ScheduleChoice, OtherTargetsGetTheDefaults) {
   const Bundle bundle = MakeBundle("gemm_nt_bf16");
-  for (const auto& [arch, family] : {std::pair("sm_80", "auto"), std::pair("sm_90", "auto"), std::pair("sm_90a", "ampere")}) {
-    const auto schedules = Find(bundle, arch, {}, {}, family);
+  for (const char* arch : {"sm_86", "sm_89"}) {
+    const auto schedules = Find(bundle, arch, {});
     ASSERT_TRUE(schedules.ok()) << schedules.status();
     ASSERT_EQ(schedules->fast.size(), 1u) << arch;
     EXPECT_EQ(schedules->fast[0].name, "");
@@ -171,11 +171,13 @@ TEST(SuitsTarget, LaterChipsOfTheAmpereFamilyWithAsMuchSharedMemory) {
 // Where mma.sync multiplies, wide tiles are for products that fill the chip with them.
 TEST_F(ScheduleChoice, WideTilesOfMmaSync) {
   const Bundle bundle = MakeBundle("gemm_nt_bf16");
-  for (const auto& [m, name] : {std::pair(4096, "mma128x256"), {16, "mma128x128"}}) {
-    const auto schedules = Find(bundle, "sm_80", {{"M", m}, {"N", 4096}, {"K", 4096}});
-    ASSERT_TRUE(schedules.ok()) << schedules.status();
-    ASSERT_EQ(schedules->fast.size(), 1u);
-    EXPECT_EQ(schedules->fast[0].name, name);
+  for (const auto& [arch, family] : {std::pair("sm_80", "auto"), std::pair("sm_90", "auto"), std::pair("sm_90a", "ampere")}) {
+    for (const auto& [m, name] : {std::pair(4096, "mma128x256"), {16, "mma128x128"}}) {
+      const auto schedules = Find(bundle, arch, {{"M", m}, {"N", 4096}, {"K", 4096}}, {}, family);
+      ASSERT_TRUE(schedules.ok()) << schedules.status();
+      ASSERT_EQ(schedules->fast.size(), 1u);
+      EXPECT_EQ(schedules->fast[0].name, name) << arch;
+    }
   }
 }
 
