@@ -32,21 +32,11 @@ bool Agree(const Values& a, const Values& b) {
   });
 }
 
-// A variant for an architecture relies on the lowering family that is the architecture's own. What is meant for a chip of the Ampere
-// family also suits later chips with as much shared memory that are lowered for by that family.
-bool IsFor(const std::string& variant_target, const Target& target) {
-  if (variant_target.empty()) return true;
-  const absl::StatusOr<Target> meant = FindTarget(variant_target);
-  if (!meant.ok() || meant->family != target.family) return false;
-  const bool holds_as_much = target.sm >= meant->sm && target.max_shared_bytes >= meant->max_shared_bytes;
-  return variant_target == target.arch || (target.family == Family::kAmpere && holds_as_much);
-}
-
 std::vector<const Variant*> Fitting(const Bundle& bundle, const Program& program, const ScheduleRequest& request) {
   std::vector<const Variant*> fitting;
   for (const Variant& variant : bundle.variants) {
     if (variant.program < bundle.programs.size() && bundle.programs[variant.program].name == program.name &&
-        IsFor(variant.target, *request.target) && HoldAll(variant.guards, program, request.dims, true) &&
+        SuitsTarget(variant.target, *request.target) && HoldAll(variant.guards, program, request.dims, true) &&
         Agree(variant.constants, request.constants)) {
       fitting.push_back(&variant);
     }
@@ -131,6 +121,14 @@ void KeepChosen(const Program& program, const Values& dims, std::vector<Schedule
 }
 
 }  // namespace
+
+bool SuitsTarget(const std::string& variant_target, const Target& target) {
+  if (variant_target.empty()) return true;
+  const absl::StatusOr<Target> meant = FindTarget(variant_target);
+  if (!meant.ok() || meant->family != target.family) return false;
+  const bool holds_as_much = target.sm >= meant->sm && target.max_shared_bytes >= meant->max_shared_bytes;
+  return variant_target == target.arch || (target.family == Family::kAmpere && holds_as_much);
+}
 
 bool Schedule::Serves(absl::Span<const int64_t> dims) const {
   return std::all_of(guards.begin(), guards.end(), [&](const DimGuard& guard) { return Holds(guard, dims[guard.dim]); });

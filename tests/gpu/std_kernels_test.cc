@@ -11,6 +11,7 @@
 #include "ir/executor.h"
 #include "ir/numeric.h"
 #include "ir/specialize.h"
+#include "runtime/schedules.h"
 #include "tests/gpu/std_bundle.h"
 #include "tools/device.h"
 
@@ -126,7 +127,7 @@ class StdKernels : public testing::Test {
     const Target& target = device_->runtime()->target();
     for (const Variant& variant : file_->bundle.variants) {
       if (file_->bundle.programs[variant.program].name != entry) continue;
-      if (variant.target == target.arch && FindTarget(variant.target)->family == target.family) variants.push_back(variant);
+      if (!variant.target.empty() && SuitsTarget(variant.target, target)) variants.push_back(variant);
     }
     return variants;
   }

@@ -115,10 +115,10 @@ TEST_F(ScheduleChoice, ShapesGetTheTileThatWasMeasuredToBeBest) {
   }
 }
 
-TEST_F(ScheduleChoice, OtherTargetsAndFamiliesGetTheDefaults) {
+TEST_F(ScheduleChoice, OtherTargetsGetTheDefaults) {
   const Bundle bundle = MakeBundle("gemm_nt_bf16");
-  for (const auto& [arch, family] : {std::pair("sm_80", "auto"), std::pair("sm_90", "auto"), std::pair("sm_90a", "ampere")}) {
-    const auto schedules = Find(bundle, arch, {}, {}, family);
+  for (const char* arch : {"sm_86", "sm_89"}) {
+    const auto schedules = Find(bundle, arch, {});
     ASSERT_TRUE(schedules.ok()) << schedules.status();
     ASSERT_EQ(schedules->fast.size(), 1u) << arch;
     EXPECT_EQ(schedules->fast[0].name, "");
@@ -156,6 +156,34 @@ TEST_F(ScheduleChoice, FixedConstantsAndDimsRestrict) {
       return i < 0 ? -1.0 : fast[static_cast<size_t>(i)].cost.Cycles(dims);
     };
     EXPECT_NEAR(best(some->fast, {m, 14336, 4096}) / best(all->fast, {m, 14336, 4096}), 1, 0.02) << m;
+  }
+}
+
+TEST(SuitsTarget, LaterChipsOfTheAmpereFamilyWithAsMuchSharedMemory) {
+  const auto suits = [](const char* variant, const char* arch, const char* family) {
+    return SuitsTarget(variant, FindTarget(arch, family).value());
+  };
+  EXPECT_TRUE(suits("", "sm_89", "auto"));
+  for (const char* arch : {"sm_80", "sm_87", "sm_90"}) EXPECT_TRUE(suits("sm_80", arch, "auto")) << arch;
+  EXPECT_TRUE(suits("sm_80", "sm_90a", "ampere"));
+  EXPECT_FALSE(suits("sm_80", "sm_90a", "hopper"));
+  for (const char* arch : {"sm_86", "sm_89"}) EXPECT_FALSE(suits("sm_80", arch, "auto")) << arch << " holds less";
+  EXPECT_FALSE(suits("sm_87", "sm_80", "auto"));
+  EXPECT_TRUE(suits("sm_90a", "sm_90a", "auto"));
+  EXPECT_FALSE(suits("sm_90a", "sm_90a", "ampere"));
+  EXPECT_FALSE(suits("sm_90a", "sm_90", "auto"));
+}
+
+// Where mma.sync multiplies, wide tiles are for products that fill the chip with them.
+TEST_F(ScheduleChoice, WideTilesOfMmaSync) {
+  const Bundle bundle = MakeBundle("gemm_nt_bf16");
+  for (const auto& [arch, family] : {std::pair("sm_80", "auto"), std::pair("sm_90", "auto"), std::pair("sm_90a", "ampere")}) {
+    for (const auto& [m, name] : {std::pair(4096, "mma128x256"), {16, "mma128x128"}}) {
+      const auto schedules = Find(bundle, arch, {{"M", m}, {"N", 4096}, {"K", 4096}}, {}, family);
+      ASSERT_TRUE(schedules.ok()) << schedules.status();
+      ASSERT_EQ(schedules->fast.size(), 1u);
+      EXPECT_EQ(schedules->fast[0].name, name) << arch;
+    }
   }
 }
 
