@@ -13,21 +13,21 @@ struct Shares {
   u32 worker;
   DEV Shares(u32 number, u32 count, u32 tiles, int each) : worker(number), workers(count), trips(each), next_whole(number) {
     whole = each > 0 ? tiles / count * count : tiles;
-    const u32 left = tiles - whole, even = left > 0 && 2 * left <= count ? count / left * left : 0;
+    left = tiles - whole;
+    const u32 even = left > 0 && 2 * left <= count ? count / left * left : 0;
     sharers = 8 * even >= 7 * count ? even : count;
-    rest = (i64)left * each;
-    first = starts(number), last = starts(number + 1);
   }
+  // What is not kept is computed again: the producer has few registers.
   DEV bool next() {
-    begin = 0, end = trips;
-    if (next_whole < whole) return tile = next_whole, next_whole += workers, true;
+    if (next_whole < whole) return tile = next_whole, next_whole += workers, begin = 0, end = trips, true;
+    const i64 first = starts(worker), last = next_whole == kShared ? (i64)(tile - whole) * trips + begin : starts(worker + 1);
+    next_whole = kShared;
     if (last <= first) return false;
     const u32 number = (u32)((u64)(last - 1) / (u32)trips);
     tile = whole + number;
     const i64 start = (i64)number * trips;
+    begin = start > first ? 0 : (int)(first - start);
     end = (int)(last - start);
-    last = start > first ? start : first;
-    begin = (int)(last - start);
     return true;
   }
   // Moves `other`, the worker itself at first, on to the next that has iterations of the tile before its own; false: nobody has.
@@ -44,11 +44,11 @@ struct Shares {
   }
 
  private:
-  DEV i64 starts(u32 number) const { return (i64)((u64)rest * min(number, sharers) / sharers); }
-  u32 workers, whole, sharers;
+  enum : u32 { kShared = 0xffffffff };
+  DEV i64 starts(u32 number) const { return (i64)((u64)left * trips * min(number, sharers) / sharers); }
+  u32 workers, whole, left, sharers;
   int trips;
   u32 next_whole;
-  i64 rest, first, last;
 };
 
 // Sums in the workspace: a thread's first chunk of 16 bytes, the next ones kThreads chunks apart. As floats where they are floats: registers that ptxas knows as
@@ -76,7 +76,7 @@ UNROLL
 }
 // Some loads are under way before the first is needed.
 template <int kThreads, class T, int kCount> DEV void sum_take(T (&r)[kCount], const u8* place) {
-  constexpr int kAhead = 64;
+  constexpr int kAhead = 32;
 UNROLL
   for (int i = 0; i < kCount; i += kAhead) {
     T x[kAhead];
