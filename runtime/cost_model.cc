@@ -12,7 +12,7 @@ namespace tilert {
 namespace {
 
 constexpr int kTypicalSms = 132;
-constexpr double kL2BytesPerCycle = 60, kLanes = 128, kMemoryBytesPerCycle = 2500, kSmsForMemory = 0.75;
+constexpr double kL2BytesPerCycle = 60, kSimtLanes = 128, kMemoryBytesPerCycle = 2500, kSmsForMemory = 0.75;
 constexpr double kTileCycles = 2300, kTurnCycles = 400, kLaunchCycles = 4000, kNotHidden = 1.0 / 16;
 constexpr double kShareCycles = 1500, kShareBytesPerCycle = 32;
 constexpr double kClusterCycles = 100, kUnevenPenalty = 0.7;
@@ -169,7 +169,7 @@ class CostModelBuilder {
       bytes /= 100;
     }
     At(times, more).bytes += bytes;
-    if (any_arguments_) At(times, extents.dynamic).elements += static_cast<double>(extents.product()) * kSingleElement * kLanes;
+    if (any_arguments_) At(times, extents.dynamic).elements += static_cast<double>(extents.product()) * kSingleElement * kSimtLanes;
   }
   // The bytes by which a row of a tensor is longer than whole lines, if it has rows.
   Expr UnevenPitch(const Buffer& tensor) {
@@ -247,7 +247,7 @@ void CostModelBuilder::AddGemm(const Gemm& gemm, const Times& times) {
   const DType type = program_.buffers[gemm.a.buffer].dtype;
   const double products = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   double cycles = products * DTypeBytes(type) / 2 / kMmaSyncRate;
-  if (type == DType::kFloat64) cycles = products / kLanes;
+  if (type == DType::kFloat64) cycles = products / kSimtLanes;
   if (type != DType::kFloat64 && target_.family == Family::kHopper && (m % 64 == 0 || n % 64 == 0))
     cycles = WgmmaCycles(gemm, m, n, k);
   At(times, c.dynamic).tensor_cycles += cycles;
@@ -328,7 +328,7 @@ double CostModel::Cycles(absl::Span<const int64_t> dims) const {
       const double times = Product(work.times, values);
       tensor += times * work.tensor_cycles, bytes += times * work.bytes, elements += times * work.elements;
     }
-    const double block = std::max({tensor, bytes / kL2BytesPerCycle, elements / kLanes}) + launch.tile_cycles;
+    const double block = std::max({tensor, bytes / kL2BytesPerCycle, elements / kSimtLanes}) + launch.tile_cycles;
     on_chip += std::ceil(blocks / sms_) * block;
     most_blocks = std::max(most_blocks, blocks);
   }
