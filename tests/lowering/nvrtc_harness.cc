@@ -10,18 +10,18 @@
 namespace tilert {
 namespace {
 
-using Program = void*;
+using NvrtcProgram = void*;
 
 struct Api {
-  int (*create)(Program*, const char*, const char*, int, const char* const*, const char* const*) = nullptr;
-  int (*destroy)(Program*) = nullptr;
-  int (*compile)(Program, int, const char* const*) = nullptr;
-  int (*log_size)(Program, size_t*) = nullptr;
-  int (*log)(Program, char*) = nullptr;
-  int (*cubin_size)(Program, size_t*) = nullptr;
-  int (*cubin)(Program, char*) = nullptr;
-  int (*ptx_size)(Program, size_t*) = nullptr;
-  int (*ptx)(Program, char*) = nullptr;
+  int (*create)(NvrtcProgram*, const char*, const char*, int, const char* const*, const char* const*) = nullptr;
+  int (*destroy)(NvrtcProgram*) = nullptr;
+  int (*compile)(NvrtcProgram, int, const char* const*) = nullptr;
+  int (*log_size)(NvrtcProgram, size_t*) = nullptr;
+  int (*log)(NvrtcProgram, char*) = nullptr;
+  int (*cubin_size)(NvrtcProgram, size_t*) = nullptr;
+  int (*cubin)(NvrtcProgram, char*) = nullptr;
+  int (*ptx_size)(NvrtcProgram, size_t*) = nullptr;
+  int (*ptx)(NvrtcProgram, char*) = nullptr;
 };
 
 const Api* LoadApi() {
@@ -46,7 +46,7 @@ const Api* LoadApi() {
   return api;
 }
 
-std::string Fetch(Program program, int (*size)(Program, size_t*), int (*get)(Program, char*)) {
+std::string Fetch(NvrtcProgram program, int (*size)(NvrtcProgram, size_t*), int (*get)(NvrtcProgram, char*)) {
   size_t bytes = 0;
   if (size(program, &bytes) != 0 || bytes == 0) return {};
   std::string text(bytes, '\0');
@@ -84,7 +84,7 @@ bool HasNvrtc() { return LoadApi() != nullptr; }
 TestCubin CompileForTest(const std::string& source, const std::string& arch) {
   const Api& api = *LoadApi();
   TestCubin result;
-  Program program = nullptr;
+  NvrtcProgram program = nullptr;
   if (api.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr) != 0) return result;
   const bool is_virtual = arch.rfind("compute_", 0) == 0;
   const std::string arch_flag = "--gpu-architecture=" + arch;
