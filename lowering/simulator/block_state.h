@@ -17,6 +17,8 @@
 
 namespace tilert::sim {
 
+inline constexpr uint32_t kAllLanes = 0xffffffff;  // as a mask
+
 // What memory and registers hold before they are written: NaN in every float type, −1 in signed ones.
 inline constexpr uint8_t kPoison = 0xff;
 
