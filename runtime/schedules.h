@@ -46,8 +46,8 @@ struct Schedules {
 absl::StatusOr<Schedules> FindSchedules(const Bundle* bundle, const VerifiedProgram& program, const ScheduleRequest& request);
 
 // Whether a variant for the architecture `variant_target` (empty: any) is one for `target`: the lowering family is that
-// architecture's own, and what is meant for a chip of the Ampere family also suits later chips with as much shared memory that are
-// lowered for by that family.
+// architecture's own, and what is meant for a chip of the Ampere family also suits later chips with as much shared memory that
+// are lowered for by that family.
 bool SuitsTarget(const std::string& variant_target, const Target& target);
 
 // The index of the cheapest of `count` schedules for these dims (one an entry of Program::dims); −1: none serves them.
