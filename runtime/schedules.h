@@ -47,8 +47,9 @@ struct Schedules {
 // `bundle` may be null. `program` must be the bundle's, verified. InvalidArgument: Specialize's.
 absl::StatusOr<Schedules> FindSchedules(const Bundle* bundle, const VerifiedProgram& program, const ScheduleRequest& request);
 
-// Whether a variant for the architecture `variant_target` (empty: any) is one for `target`: the lowering family is that architecture's own, and what is
-// meant for a chip of the Ampere family also suits later chips with as much shared memory that are lowered for by that family.
+// Whether a variant for the architecture `variant_target` (empty: any) is one for `target`: the lowering family is that
+// architecture's own, and what is meant for a chip of the Ampere family also suits later chips with as much shared memory that
+// are lowered for by that family.
 bool SuitsTarget(const std::string& variant_target, const Target& target);
 
 // The index of the cheapest of `count` schedules for these dims (one an entry of Program::dims); −1: none serves them.

@@ -112,7 +112,8 @@ TEST(Emit, GemmsOfBytesAndTf32UseTensorCores) {
   EXPECT_EQ(Count(source(DType::kFloat8E5M2, "sm_90"), "mma_e5m2_e5m2("), 2u);
   EXPECT_EQ(Count(source(DType::kFloat32, "sm_80"), "mma_tf32("), 1u);
   EXPECT_EQ(Count(source(DType::kInt8, "sm_80"), "mma_s8_s8("), 2u);
-  EXPECT_EQ(Count(source(DType::kInt8, "sm_80"), "ldmatrix("), 6u) << "two operands of two steps, those of the first step before the loop too";
+  // Two operands of two steps, those of the first step before the loop too.
+  EXPECT_EQ(Count(source(DType::kInt8, "sm_80"), "ldmatrix("), 6u);
   if (!HasNvrtc()) GTEST_SKIP() << "no NVRTC";
   for (const auto& [type, arch] : {std::pair(DType::kInt8, "sm_80"), {DType::kFloat8E5M2, "sm_89"}, {DType::kFloat32, "sm_80"}}) {
     GemmSample sample{128, 128, 64, 3, 128};
