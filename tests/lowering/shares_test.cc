@@ -25,6 +25,7 @@ T __shfl_sync(unsigned, T x, int) {
 #define volatile(...)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include "lowering/prelude/shares.cuh"

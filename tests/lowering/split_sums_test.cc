@@ -76,13 +76,13 @@ TEST(SplitSums, AllSynchronisationIsNeeded) {
 // All blocks share all tiles: fewer, as many and more of them than tiles; fewer iterations than blocks.
 TEST(SplitSums, TilesThatAllBlocksShareAgree) {
   const std::pair<const char*, std::vector<Shape>> kCases[] = {
-      {"split=0", {{1, 8, 8}, {65, 72, 64}, {200, 136, 520}, {33, 64, 1032}}},
+      {"split=0", {{1, 8, 8}, {65, 72, 64}, {130, 72, 328}}},
       {"split=0 start=true", {{20, 72, 200}, {130, 72, 328}, {9, 8, 0}}},
       {"split=0 bn=128 threads=256 bm=128", {{130, 264, 328}}},
       {"split=0 bm=16", {{40, 72, 136}}}};
   for (const auto& [settings, shapes] : kCases) {
     Comparison comparison(Split("product", settings));
-    for (int round = 0; round < 3; ++round) {  // other numbers of blocks
+    for (int round = 0; round < 2; ++round) {  // other numbers of blocks
       for (const Shape& s : shapes)
         comparison.ExpectAgrees(ProductArgs(s[0], s[1], s[2]), kHalf, absl::StrCat(settings, " ", s[0], "x", s[1], "x", s[2]));
     }

@@ -91,6 +91,11 @@ class GivenTest : public RuntimeFixture {
     return kBytesEach * static_cast<uint64_t>(std::min<int64_t>(tiles * 8, runtime_->device().sm_count));
   }
 
+  void TearDown() override {
+    kernel_.reset(), runtime_.reset();
+    RuntimeFixture::TearDown();
+  }
+
   std::shared_ptr<Runtime> runtime_;
   std::shared_ptr<Kernel> kernel_;
   std::vector<int64_t> shape_;
@@ -125,7 +130,7 @@ TEST_F(GivenTest, ItLiesBehindTheProgramsOwn) {
 }
 
 TEST_F(GivenTest, TheHostsMemoryDoesToo) {
-  RuntimeOptions options;
+  RuntimeOptions options = Options();
   bool has_memory = true;
   std::vector<uint64_t> asked, released;
   options.hooks.allocate = [&](uint64_t bytes, cuda::Stream) {
