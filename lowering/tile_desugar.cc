@@ -78,24 +78,26 @@ class Desugar {
     return absl::OkStatus();
   }
 
-  // `region` as a whole new buffer of `scope`, filled by a copy.
-  absl::StatusOr<Region> CopyInto(const Region& region, Scope scope, const SourceLoc& loc, Block& out) {
+  // `region` as a whole new buffer of `scope`, filled by a copy; of elements of `dtype` if given.
+  absl::StatusOr<Region> CopyInto(const Region& region, Scope scope, const SourceLoc& loc, Block& out, DType dtype = DType::kInvalid) {
     const std::vector<int64_t> extents = s_.Extents(region.extent);
     if (!AllKnown(extents)) {
       return InvalidArgument("the region of '", s_.buffer(region.buffer).name, "' has an extent that is not fixed", Where(s_.program, loc));
     }
     const Buffer& buffer = s_.buffer(region.buffer);
-    const BufferId copy = s_.NewBuffer(buffer.name + (scope == Scope::kShared ? "_shared" : "_frag"), buffer.dtype, scope, extents);
+    if (dtype == DType::kInvalid) dtype = buffer.dtype;
+    const BufferId copy = s_.NewBuffer(buffer.name + (scope == Scope::kShared ? "_shared" : "_frag"), dtype, scope, extents);
     out.push_back({Alloc{copy}, loc});
     out.push_back({Copy{region, s_.Whole(copy)}, loc});
     return s_.Whole(copy);
   }
 
-  // The type in which a reduction computes: float32 for narrow floats, the result's type for integers.
-  DType WorkType(const Reduce& reduce) const {
-    const DType from = s_.buffer(reduce.src.buffer).dtype, to = s_.buffer(reduce.dst.buffer).dtype;
-    if (IsFloat(from)) return DTypeBits(from) < 32 ? DType::kFloat32 : from;
-    return IsInteger(to) ? to : from;
+  // The type in which a reduction or scan computes: at least float32 and as wide as both sides for floats, the result's type for
+  // integers.
+  DType WorkType(BufferId src, BufferId dst) const {
+    const DType from = s_.buffer(src).dtype, to = s_.buffer(dst).dtype;
+    if (!IsFloat(from)) return IsInteger(to) ? to : from;
+    return from == DType::kFloat64 || to == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   }
 
   // The least operand of a reduction that skips NaN: what stands for one changes nothing.
@@ -128,7 +130,22 @@ class Desugar {
     return absl::OkStatus();
   }
 
+  // The absolute value is taken in the source's type, of which the least value has none: before integers are converted to another.
+  absl::Status TakeAbs(Reduce* reduce, const SourceLoc& loc, Block& out) {
+    TILERT_ASSIGN_OR_RETURN(reduce->src, CopyInto(reduce->src, Scope::kFragment, loc, out));
+    const BufferId copy = reduce->src.buffer;
+    const DType dtype = s_.buffer(copy).dtype;
+    out.push_back(Loop(reduce->src, loc, [&](const std::vector<Expr>& at, const std::vector<VarId>&) {
+      return Store{copy, at, s_.E().Unary(ExprOp::kAbs, s_.E().Load(copy, dtype, at))};
+    }));
+    reduce->op = reduce->op == ReduceOp::kAbsSum ? ReduceOp::kSum : ReduceOp::kMax;
+    return absl::OkStatus();
+  }
+
   absl::Status FragmentReduce(Reduce reduce, const SourceLoc& loc, Block& out) {
+    const DType work = WorkType(reduce.src.buffer, reduce.dst.buffer);
+    const bool is_abs = reduce.op == ReduceOp::kAbsSum || reduce.op == ReduceOp::kAbsMax;
+    if (is_abs && IsInteger(work) && s_.buffer(reduce.src.buffer).dtype != work) TILERT_RETURN_IF_ERROR(TakeAbs(&reduce, loc, out));
     const bool is_extreme = reduce.op == ReduceOp::kMax || reduce.op == ReduceOp::kMin || reduce.op == ReduceOp::kAbsMax;
     if (!reduce.nan_propagate && is_extreme && IsFloat(s_.buffer(reduce.src.buffer).dtype))
       TILERT_RETURN_IF_ERROR(SkipNan(&reduce, loc, out));
@@ -136,8 +153,8 @@ class Desugar {
     if (!ready) {
       TILERT_ASSIGN_OR_RETURN(reduce.src, CopyInto(reduce.src, Scope::kFragment, loc, out));
     }
-    const BufferId wide = s_.NewBuffer(s_.buffer(reduce.src.buffer).name + "_wide", WorkType(reduce), Scope::kFragment, s_.Shape(reduce.src.buffer));
-    if (s_.buffer(wide).dtype != s_.buffer(reduce.src.buffer).dtype) {
+    if (work != s_.buffer(reduce.src.buffer).dtype) {
+      const BufferId wide = s_.NewBuffer(s_.buffer(reduce.src.buffer).name + "_wide", work, Scope::kFragment, s_.Shape(reduce.src.buffer));
       out.push_back({Alloc{wide}, loc});
       out.push_back({Copy{reduce.src, s_.Whole(wide)}, loc});
       reduce.src = s_.Whole(wide);
@@ -181,11 +198,11 @@ class Desugar {
 
   // Prefix sums: the tile goes to shared memory, where one element thread walks each line.
   absl::Status ScanLoop(const Scan& scan, const SourceLoc& loc, Block& out) {
-    TILERT_ASSIGN_OR_RETURN(Region work, CopyInto(scan.src, Scope::kShared, loc, out));
+    const DType dtype = WorkType(scan.src.buffer, scan.dst.buffer);
+    TILERT_ASSIGN_OR_RETURN(Region work, CopyInto(scan.src, Scope::kShared, loc, out, dtype));
     Region line = work;
     const int64_t length = s_.Shape(work.buffer)[scan.axis];
     line.extent[scan.axis] = s_.Int(1);
-    const DType dtype = s_.buffer(work.buffer).dtype;
     out.push_back(Loop(line, loc, [&](std::vector<Expr> at, const std::vector<VarId>&) -> StmtOp {
       For walk;
       walk.kind = ForKind::kSerial;

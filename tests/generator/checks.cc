@@ -1,0 +1,260 @@
+#include "tests/generator/checks.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cstring>
+#include <map>
+
+#include "frontend/frontend.h"
+#include "ir/executor.h"
+#include "ir/flat_reader.h"
+#include "ir/flat_writer.h"
+#include "ir/printer.h"
+#include "ir/specialize.h"
+#include "ir/status_util.h"
+#include "ir/verifier.h"
+#include "lowering/kernel_ir_printer.h"
+#include "lowering/target.h"
+#include "tests/generator/device_run.h"
+#include "tests/lowering/nvrtc_harness.h"
+#include "tests/lowering/program_sim.h"
+
+namespace tilert {
+namespace {
+
+// A message without what differs between programs with one fault: numbers, quoted names, names of statements' buffers.
+std::string Signature(std::string_view message) {
+  std::string text;
+  bool quoted = false, word = false;
+  for (char c : message.substr(0, message.find('\n'))) {
+    if (c == '\'') quoted = !quoted;
+    if (quoted) continue;
+    if (std::isdigit(static_cast<unsigned char>(c)) != 0) continue;
+    word = std::isalpha(static_cast<unsigned char>(c)) != 0;
+    if (word || c == ' ') text += c;
+    if (text.size() > 60) break;
+  }
+  return text;
+}
+
+class Checker {
+ public:
+  Checker(const TileCase& tile_case, const CheckOptions& options) : case_(tile_case), options_(options) {}
+  Verdict Run() {
+    if (Valid() && RoundTrips() && Lowers() && RunsOnDevice()) verdict_.result = Verdict::Result::kOk;
+    return std::move(verdict_);
+  }
+
+ private:
+  bool Invalid(std::string_view kind, std::string message) {
+    verdict_.result = Verdict::Result::kInvalid;
+    verdict_.kind = std::string(kind);
+    verdict_.message = std::move(message);
+    return false;
+  }
+  bool Fault(std::string_view kind, std::string_view message) {
+    verdict_.result = Verdict::Result::kFault;
+    verdict_.kind = Cat(kind, ": ", Signature(message));
+    verdict_.message = std::string(message);
+    return false;
+  }
+  bool Valid();
+  bool RoundTrips();
+  bool Lowers();
+  bool LowersFor(const char* arch, const ArgClass& arg_class, const std::string& what);
+  bool Simulates(const std::vector<kir::Kernel>& kernels, const std::string& what);
+  bool Compiles(const Lowered& lowered, const std::string& arch);
+  bool RunsOnDevice();
+  bool FitsClass(const ArgClass& arg_class) const;
+
+  const TileCase& case_;
+  const CheckOptions& options_;
+  Program special_;
+  CallData call_, expected_;
+  std::string kernels_;  // text of the kernels compared last
+  Verdict verdict_;
+};
+
+bool Checker::Valid() {
+  if (absl::StatusOr<VerifiedProgram> verified = Verify(case_.program); !verified.ok())
+    return Invalid("verifier", std::string(verified.status().message()));
+  absl::StatusOr<Program> special = Specialize(case_.program, {});
+  if (!special.ok()) return Invalid("specialise", std::string(special.status().message()));
+  special_ = *std::move(special);
+  absl::StatusOr<CallData> call = MakeCall(case_);
+  if (!call.ok()) return Invalid("arguments", std::string(call.status().message()));
+  call_ = *call;
+  expected_ = *std::move(call);
+  ExecOptions options;
+  options.threads = 1;
+  options.check_races = options.check_unwritten = true;
+  options.max_steps = 4000000;
+  options.max_bytes = int64_t{1} << 28;
+  const absl::Status status = Execute(special_, expected_.Args(), expected_.scalars, options);
+  if (status.code() == absl::StatusCode::kInternal) return Fault("executor", ToStd(status.message()));
+  if (!status.ok()) return Invalid("executor", std::string(status.message()));
+  // Another order of blocks and points must give the same: what does not is no case to compare.
+  CallData again = call_;
+  options.seed = 99;
+  options.check_races = false;
+  if (!Execute(special_, again.Args(), again.scalars, options).ok() ||
+      !FirstDifference(special_, again, expected_).empty())
+    return Invalid("order", "another order of blocks gives another result");
+  return true;
+}
+
+bool Checker::RoundTrips() {
+  const std::string text = PrintProgram(case_.program);
+  const absl::StatusOr<Program> read = frontend::Compile(text, "printed.py", case_.program.name, {});
+  if (!read.ok()) return Fault("read printed", ToStd(read.status().message()));
+  if (PrintProgram(*read) != text) return Fault("print read", "another text");
+  if (!FindErrors(*read).empty()) return Fault("verify read", FindErrors(*read)[0].ToString());
+  Bundle bundle;
+  bundle.programs = {*read};
+  const absl::StatusOr<std::string> bytes = WriteBundle(bundle);
+  if (!bytes.ok()) return Fault("write bundle", ToStd(bytes.status().message()));
+  const absl::StatusOr<Bundle> back = ReadBundle(*bytes);
+  if (!back.ok()) return Fault("read bundle", ToStd(back.status().message()));
+  if (!(back->programs[0] == *read)) return Fault("bundle", "another program");
+  if (PrintProgram(back->programs[0]) != text) return Fault("print bundle", "another text");
+  return true;
+}
+
+// Strides of the arguments and workspaces satisfy the class; memory is aligned to 16 bytes.
+bool Checker::FitsClass(const ArgClass& arg_class) const {
+  BoundArgs bound;
+  bound.dims = case_.dims;
+  size_t global = 0;
+  for (const Buffer& buffer : special_.buffers) {
+    if (buffer.scope != Scope::kGlobal) continue;
+    const uint32_t alignment = arg_class.alignment[global++], element = static_cast<uint32_t>(DTypeBytes(buffer.dtype));
+    BoundTensor tensor;
+    if (!BindShape(special_, buffer, bound, &tensor).ok()) return false;
+    if (alignment > element && !tensor.strides.empty() && tensor.strides.back() != 1) return false;
+    for (size_t d = 0; d + 1 < tensor.strides.size(); ++d) {
+      if (tensor.strides[d] * element % alignment != 0) return false;
+    }
+  }
+  return true;
+}
+
+bool Checker::Simulates(const std::vector<kir::Kernel>& kernels, const std::string& what) {
+  CallData run = call_;
+  SimOptions options{.seed = case_.data_seed, .interleavings = 2};
+  options.max_seconds = options_.max_seconds;
+  const absl::Status status = SimulateAll(special_, kernels, run.Args(), run.scalars, options);
+  if (status.code() == absl::StatusCode::kResourceExhausted) return ++verdict_.unjudged, true;
+  if (!status.ok()) return Fault(Cat("simulate ", what), ToStd(status.message()));
+  ++verdict_.simulated;
+  const std::string difference = FirstDifference(special_, run, expected_);
+  return difference.empty() || (Fault(Cat("differs ", what), difference), verdict_.kind = Cat("differs ", what), false);
+}
+
+bool Checker::Compiles(const Lowered& lowered, const std::string& arch) {
+  const TestCubin cubin = CompileForTest(lowered.source, arch);
+  ++verdict_.compiled;
+  verdict_.spills += cubin.spill_bytes > 0;
+  if (!cubin.ok) return Fault(Cat("compile ", arch), cubin.complaints);
+  const size_t remark = cubin.log.find("C75");
+  if (remark != std::string::npos) return Fault(Cat("remark ", arch), cubin.log.substr(remark, 200));
+  return true;
+}
+
+bool Checker::LowersFor(const char* arch, const ArgClass& arg_class, const std::string& what) {
+  LowerOptions options;
+  options.verify_each = true;
+  const absl::StatusOr<Lowered> lowered = Lower(special_, arg_class, *FindTarget(arch), options);
+  if (lowered.status().code() == absl::StatusCode::kResourceExhausted) return ++verdict_.refused, true;
+  if (!lowered.ok()) return Fault(Cat("lower ", what), ToStd(lowered.status().message()));
+  std::string text;
+  for (const kir::Kernel& kernel : lowered->kernel_ir) {
+    text += kir::ToText(kernel);
+    const std::string fault = kir::VerifyKernel(kernel);
+    if (!fault.empty()) return Fault(Cat("kernel verifier ", what), fault);
+  }
+  if (options_.simulate && text != kernels_ && FitsClass(arg_class)) {
+    kernels_ = text;
+    if (!Simulates(lowered->kernel_ir, what)) return false;
+  }
+  for (const std::string& compiled : options_.compile) {
+    if (FindTarget(compiled)->family == FindTarget(arch)->family && !Compiles(*lowered, compiled)) return false;
+  }
+  return true;
+}
+
+bool Checker::Lowers() {
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    if (!LowersFor(arch, GeneralArgClass(special_), Cat(arch, " general"))) return false;
+    if (!LowersFor(arch, FastArgClass(special_), Cat(arch, " fast"))) return false;
+  }
+  return true;
+}
+
+bool Checker::RunsOnDevice() {
+  if (options_.device.empty()) return true;
+  CallData run = call_;
+  const absl::Status status = RunOnDevice(case_.program, options_.device, 3, &run);
+  if (status.code() == absl::StatusCode::kResourceExhausted) return ++verdict_.refused, true;
+  if (!status.ok()) return Fault(Cat("device ", options_.device), ToStd(status.message()));
+  ++verdict_.simulated;
+  const std::string difference = FirstDifference(special_, run, expected_);
+  return difference.empty() || (Fault("", difference), verdict_.kind = Cat("device differs ", options_.device), false);
+}
+
+// Verdicts through a pipe: numbers, then texts with their lengths.
+void Send(int fd, const Verdict& v) {
+  std::string bytes = Cat(static_cast<int>(v.result), " ", v.refused, " ", v.simulated, " ", v.unjudged, " ", v.compiled, " ",
+                          v.spills, " ", v.kind.size(), "\n", v.kind, v.message);
+  for (size_t sent = 0; sent < bytes.size();) {
+    const ssize_t n = write(fd, bytes.data() + sent, bytes.size() - sent);
+    if (n <= 0) return;
+    sent += static_cast<size_t>(n);
+  }
+}
+
+bool Receive(const std::string& bytes, Verdict* v) {
+  int result = 0;
+  size_t kind = 0;
+  const size_t line = bytes.find('\n');
+  if (line == std::string::npos || std::sscanf(bytes.c_str(), "%d %d %d %d %d %d %zu", &result, &v->refused, &v->simulated,
+                                               &v->unjudged, &v->compiled, &v->spills, &kind) != 7)
+    return false;
+  v->result = static_cast<Verdict::Result>(result);
+  v->kind = bytes.substr(line + 1, kind);
+  v->message = bytes.substr(line + 1 + kind);
+  return true;
+}
+
+}  // namespace
+
+Verdict Check(const TileCase& tile_case, const CheckOptions& options) { return Checker(tile_case, options).Run(); }
+
+Verdict CheckInProcess(const TileCase& tile_case, const CheckOptions& options, unsigned seconds) {
+  int ends[2];
+  Verdict verdict;
+  if (pipe(ends) != 0) return verdict;
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    alarm(seconds);
+    Send(ends[1], Check(tile_case, options));
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string bytes;
+  char buffer[4096];
+  for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;) bytes.append(buffer, static_cast<size_t>(n));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && Receive(bytes, &verdict)) return verdict;
+  verdict.result = Verdict::Result::kFault;
+  verdict.kind = WIFSIGNALED(status) ? Cat("crash: ", strsignal(WTERMSIG(status))) : "crash";
+  verdict.message = "the process ended early";
+  return verdict;
+}
+
+}  // namespace tilert

@@ -1,0 +1,36 @@
+// What must hold for every valid tile program, and the name of what does not.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/generator/tile_case.h"
+
+namespace tilert {
+
+struct CheckOptions {
+  bool simulate = true;             // both families and both classes of arguments, against the executor
+  std::vector<std::string> compile; // architectures to compile for by NVRTC ("sm_80"): no error, no C75xx remark
+  std::string device;               // not empty: the family to lower for and run on the GPU that is there
+  double max_seconds = 20;          // of one simulation; what takes longer is not judged
+};
+
+// What became of a case. `kind` is empty where all is well. A fault's kind is what a shrinker must keep: the check, the target
+// and the message without its numbers and names.
+struct Verdict {
+  // kInvalid: the verifier refuses it, or the executor finds a race or a read of what was never written: not a case at all.
+  enum class Result { kOk, kInvalid, kFault };
+  Result result = Result::kOk;
+  std::string kind, message;
+  int refused = 0;    // lowerings that stopped for lack of shared memory or registers
+  int simulated = 0;  // kernels compared with the executor
+  int unjudged = 0;   // simulations that took too long
+  int compiled = 0;
+  int spills = 0;     // cubins in which ptxas spilled registers
+};
+Verdict Check(const TileCase& tile_case, const CheckOptions& options);
+
+// The same in a process of its own: a crash or an endless loop is a fault too. `seconds`: what it may take.
+Verdict CheckInProcess(const TileCase& tile_case, const CheckOptions& options, unsigned seconds = 180);
+
+}  // namespace tilert

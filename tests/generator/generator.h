@@ -1,0 +1,164 @@
+// The generator's state and its parts: launches and blocks (tile_generator.cc), statements on tiles (generator_tiles.cc), gemms
+// (generator_gemm.cc), what stands in parallel loops (generator_elements.cc), what single threads do (generator_threads.cc).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ir/builder.h"
+#include "tests/generator/tile_case.h"
+
+namespace tilert::generator {
+
+// A value and how large its absolute value may be; of integer types the range of the type.
+struct Num {
+  Val value;
+  double bound = 0;
+};
+
+// An index value that all points share: a block or loop variable.
+struct Uniform {
+  Val value;
+  int64_t count = 1;  // it is below this
+};
+
+struct TileRef {
+  Buf buf;
+  std::vector<int64_t> shape;
+  DType type = DType::kInvalid;
+  double limit = 0;  // of absolute values in it, if float
+  double room = 0;   // of values that statements may store; gemms and sums add to it what limit has more
+};
+
+struct TensorRef {
+  Buf buf;
+  std::vector<int64_t> shape;  // with the case's dims
+  DType type = DType::kInvalid;
+  double limit = 2;            // of absolute values, if float
+};
+
+// One axis of the grid: its blocks, and the dim that they cut into tiles of `tile`, if any.
+struct GridAxis {
+  Val extent, var;
+  int64_t blocks = 1, tile = 0, size = 0;
+  Val dim;
+};
+
+struct Point {
+  Val var;
+  int64_t extent = 0;
+};
+
+double Range(DType type);            // of integers: the largest absolute value; of floats: up to which all integers are exact
+inline bool IsExact(DType type, double bound) { return !IsFloat(type) || bound <= Range(type); }
+
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : rng_(seed), b_("random") {}
+  TileCase Run();
+
+ private:
+  // Choices.
+  int Pick(int n) { return static_cast<int>(rng_() % static_cast<uint64_t>(n)); }
+  bool Chance(int percent) { return Pick(100) < percent; }
+  template <typename List>
+  auto& One(List& list) {
+    return list[static_cast<size_t>(Pick(static_cast<int>(list.size())))];
+  }
+  template <typename T>
+  T Of(std::initializer_list<T> list) {
+    return list.begin()[Pick(static_cast<int>(list.size()))];
+  }
+  std::string Name(const char* stem) { return stem + std::to_string(names_++); }
+  DType ElementType();
+
+  // Launches (tile_generator.cc).
+  void Dims();
+  TensorRef NewTensor(const char* stem, DType type, const std::vector<std::pair<Val, int64_t>>& shape, Access access);
+  void LaunchOne();
+  void OpenGrid();
+  void Body(int depth, int statements);
+  void Statement(int depth);
+  void Loop(int depth);
+  void Branch(int depth);
+  void WhileLoop(int depth);
+  Val UniformCondition();
+  Val UniformIndex(int64_t* count);
+  std::pair<Val, int64_t> Extent();  // of a dim or a number
+
+  // Tiles (generator_tiles.cc).
+  std::vector<int64_t> TileShape();
+  TileRef NewTile(DType type, std::vector<int64_t> shape, Scope scope, double limit);
+  TileRef AnyTile();
+  void MakeTile();
+  void Initialise(const TileRef& tile);
+  void CopyIn(const TileRef& tile);
+  void CopyPart(const TileRef& tile);
+  void CopyTiles();
+  void FillPart();
+  void ReduceTile();
+  void ScanTile();
+  void Dump(const TileRef& tile);
+  void ThroughWorkspace();
+  void AddAtomics();
+  void Hint();
+  bool Fits(const std::vector<int64_t>& shape, DType type, Scope scope);
+  int64_t Elements(const std::vector<int64_t>& shape) const;
+  double DefaultLimit(DType type) const;
+
+  // Gemms (generator_gemm.cc).
+  void GemmLoop(int depth);
+  TileRef Operand(const char* stem, DType type, int64_t rows, int64_t columns, Val row_start, Val column_start, const TensorRef& from);
+
+  // Thread regions and roles (generator_threads.cc).
+  std::vector<Val> Subscripts(const TileRef& tile, Val e);
+  void ThreadShare(const TileRef& tile, Val tx);
+  void Threads();
+  void RolesOf();
+
+  // Parallel loops (generator_elements.cc).
+  void Parallel(const TileRef& tile);
+  void OpenPoints(const std::vector<int64_t>& shape);
+  void ElementStatement(const TileRef& tile, const std::vector<Val>& at, int depth);
+  void ElementLoop(const TileRef& tile, const std::vector<Val>& at);
+  Num Element(DType type, int depth);
+  Num Leaf(DType type);
+  Num IntegerOp(DType type, int depth);
+  Num FloatOp(DType type, int depth);
+  Num RoundedFunction(DType type, int depth);
+  Num Clamped(Num x, double limit);
+  Num Converted(Num x, DType type);
+  Val PointIndex(int64_t extent);
+  Val PointCondition(int depth);
+  Num ReadTile(const TileRef& tile);
+  Num ReadTensor(const TensorRef& tensor);
+
+  std::mt19937_64 rng_;
+  ProgramBuilder b_;
+  int names_ = 0;
+  std::vector<std::pair<Val, int64_t>> dims_;
+  std::vector<TensorRef> inputs_;
+  std::vector<TensorRef> shared_between_;  // workspaces that an earlier launch filled
+  Val alpha_, count_;
+  // Of the launch.
+  int64_t threads_ = 0;
+  std::vector<GridAxis> grid_;
+  std::vector<int64_t> extents_;   // that tiles of this launch have
+  std::vector<Uniform> uniforms_;  // in scope
+  std::vector<TileRef> tiles_;     // in scope and wholly written
+  std::vector<TileRef> targets_;   // in scope
+  std::vector<Buf> vars_;          // int32 alloc_vars in scope
+  int64_t runs_ = 1;               // of the statement being made, at most
+  int64_t shared_bytes_ = 0, fragment_bytes_ = 0;
+  int left_ = 0;                   // statements
+  // Of the parallel loop.
+  std::vector<Point> points_;
+  std::vector<std::pair<Val, double>> lets_;  // int32 values
+  BufferId stored_ = kNoId;        // the tile that its points store to
+  std::vector<Val> stored_at_;
+};
+
+}  // namespace tilert::generator

@@ -1,0 +1,104 @@
+// Random tile programs through every check, in processes of their own.
+//
+//   program_generator --seed=1 --count=1000          print each fault, with its seed; exit status 1 if there is any
+//   program_generator --seed=57 --shrink             a smaller program with the same fault
+//   program_generator --seed=57 --print              the program, and what it is called with
+//   program_generator --count=100 --device=auto --no-simulate    run each on the GPU that is there too (auto, ampere, hopper)
+//
+// --compile=sm_80,sm_89,sm_90a: compile each by NVRTC too. --no-simulate: leave the simulator out. --kind=TEXT: report faults
+// whose kind holds TEXT only.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_split.h"
+#include "ir/printer.h"
+#include "ir/status_util.h"
+#include "tests/generator/checks.h"
+#include "tests/generator/shrink.h"
+#include "tests/generator/tile_generator.h"
+
+namespace tilert {
+namespace {
+
+struct Flags {
+  uint64_t seed = 0, count = 1;
+  bool shrink = false, print = false;
+  std::string kind;
+  CheckOptions checks;
+};
+
+void PrintCase(const TileCase& tile_case) {
+  std::printf("%s", PrintProgram(tile_case.program).c_str());
+  for (size_t d = 0; d < tile_case.dims.size(); ++d)
+    std::printf("# %s = %lld\n", tile_case.program.dims[d].name.c_str(), static_cast<long long>(tile_case.dims[d]));
+}
+
+// A fault of a shrunken case need not be the first that its checks come to, only the same.
+void ShrinkAndPrint(const TileCase& tile_case, const Verdict& verdict, const CheckOptions& options) {
+  const TileCase small = Shrink(tile_case, [&](const TileCase& candidate) {
+    const Verdict again = CheckInProcess(candidate, options, 60);
+    return again.result == Verdict::Result::kFault && again.kind == verdict.kind;
+  });
+  PrintCase(small);
+  std::printf("%s\n", CheckInProcess(small, options).message.c_str());
+}
+
+int Run(const Flags& flags) {
+  std::map<std::string, std::pair<int, uint64_t>> faults, invalid;
+  Verdict sum;
+  for (uint64_t seed = flags.seed; seed < flags.seed + flags.count; ++seed) {
+    const TileCase tile_case = RandomTileCase(seed);
+    if (flags.print) PrintCase(tile_case);
+    const Verdict verdict = CheckInProcess(tile_case, flags.checks);
+    sum.refused += verdict.refused, sum.simulated += verdict.simulated, sum.unjudged += verdict.unjudged;
+    sum.compiled += verdict.compiled, sum.spills += verdict.spills;
+    if (verdict.result == Verdict::Result::kInvalid) ++invalid.try_emplace(verdict.kind, 0, seed).first->second.first;
+    if (verdict.result == Verdict::Result::kInvalid && flags.count == 1) std::printf("invalid: %s: %s\n", verdict.kind.c_str(), verdict.message.c_str());
+    if (verdict.result != Verdict::Result::kFault || verdict.kind.find(flags.kind) == std::string::npos) continue;
+    const int times = ++faults.try_emplace(verdict.kind, 0, seed).first->second.first;
+    if (times <= 3) std::printf("seed %llu: %s\n  %.600s\n", static_cast<unsigned long long>(seed), verdict.kind.c_str(), verdict.message.c_str());
+    std::fflush(stdout);
+    if (flags.shrink) ShrinkAndPrint(tile_case, verdict, flags.checks);
+  }
+  for (const auto& [kind, seen] : invalid) std::printf("no case: %d x %s (seed %llu)\n", seen.first, kind.c_str(), static_cast<unsigned long long>(seen.second));
+  int total = 0;
+  for (const auto& [kind, seen] : faults) {
+    total += seen.first;
+    std::printf("fault: %d x %s (seed %llu)\n", seen.first, kind.c_str(), static_cast<unsigned long long>(seen.second));
+  }
+  std::printf("%llu programs from seed %llu: %d faults; %d simulations compared, %d unjudged, %d lowerings refused for resources, "
+              "%d compiled, %d of them spill\n",
+              static_cast<unsigned long long>(flags.count), static_cast<unsigned long long>(flags.seed), total, sum.simulated,
+              sum.unjudged, sum.refused, sum.compiled, sum.spills);
+  return total > 0 ? 1 : 0;
+}
+
+// A hundred programs that nobody has seen: another hundred each day.
+uint64_t SeedOfToday() { return static_cast<uint64_t>(std::time(nullptr)) / 86400 * 100; }
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  for (int i = 1; i < argc; ++i) {
+    const std::string arg = argv[i], value = arg.substr(std::min(arg.size(), arg.find('=') + 1));
+    const auto is = [&](const char* name) { return arg.rfind(name, 0) == 0; };
+    if (is("--seed=")) flags.seed = value == "today" ? SeedOfToday() : std::strtoull(value.c_str(), nullptr, 10);
+    else if (is("--count=")) flags.count = std::strtoull(value.c_str(), nullptr, 10);
+    else if (is("--compile=")) flags.checks.compile = absl::StrSplit(value, ',');
+    else if (is("--device=")) flags.checks.device = value;
+    else if (is("--kind=")) flags.kind = value;
+    else if (arg == "--no-simulate") flags.checks.simulate = false;
+    else if (arg == "--shrink") flags.shrink = true;
+    else if (arg == "--print") flags.print = true;
+    else return std::fprintf(stderr, "program_generator: what is %s?\n", arg.c_str()), 2;
+  }
+  return Run(flags);
+}
+
+}  // namespace
+}  // namespace tilert
+
+int main(int argc, char** argv) { return tilert::Main(argc, argv); }

@@ -1,0 +1,95 @@
+"""Small programs that the lowering once got wrong: what the generator of random tile programs (tests/generator) found, shrunk.
+
+generated_faults_test.cc compares what the lowering makes of each with the executor; the last tensor is the output. All arithmetic is
+exact on small integers.
+"""
+
+import tilelang.language as T
+
+M = T.dynamic("M")
+N = T.dynamic("N")
+
+
+@T.prim_func
+def extents_of_a_block(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    # Extents that only the block knows.
+    with T.Kernel(T.ceildiv(M, 8), threads=64) as bx:
+        s = T.alloc_shared((8, 32), "int32")
+        f = T.alloc_fragment((8, 32), "int32")
+        T.fill(s, 3)
+        T.fill(f, 4)
+        T.copy(X[bx * 8 : bx * 8 + T.min(bx + 1, 8), 0:32], s[1 : 1 + T.min(bx + 1, 8), 0:32])
+        T.copy(s[0:4, bx : bx + T.max(bx, 2)], f[2:6, 1 : 1 + T.max(bx, 2)])
+        T.fill(f[7, 0 : N - bx], 5)
+        T.copy(f[0 : T.min(8, M - bx * 8), 0:32], Y[bx * 8 : bx * 8 + T.min(8, M - bx * 8), 0:32])
+
+
+@T.prim_func
+def points_of_a_launch(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    # Loops over as many points as the tensor has.
+    with T.Kernel(M, threads=64) as bx:
+        s = T.alloc_shared((300,), "float32")
+        T.fill(s, 0)
+        for j in T.Parallel(N):
+            s[j] = X[bx, N - 1 - j] + 1
+        for i, j in T.Parallel(T.min(bx, 1), N):
+            Y[bx - i - 1, j] = s[j] + X[bx, j]
+        if bx == M - 1:
+            T.copy(s[0:N], Y[bx, 0:N])
+
+
+@T.prim_func
+def narrow_scan(X: T.Tensor((M, N), "int8"), Y: T.Tensor((M, 64), "int32")):
+    # Sums are of the result's type.
+    with T.Kernel(T.ceildiv(M, 4), threads=32) as bx:
+        s = T.alloc_shared((4, 64), "int8")
+        f = T.alloc_fragment((4, 64), "int32")
+        T.copy(X[bx * 4, 0], s)
+        for i, j in T.Parallel(4, 64):
+            s[i, j] = s[i, j] * 12
+        T.cumsum(s, f, dim=1)
+        T.copy(f, Y[bx * 4, 0])
+
+
+@T.prim_func
+def half_scan(X: T.Tensor((M, N), "float16"), Y: T.Tensor((M, 64), "float32")):
+    # … and at least float32.
+    with T.Kernel(T.ceildiv(M, 4), threads=32) as bx:
+        s = T.alloc_shared((4, 64), "float16")
+        f = T.alloc_fragment((4, 64), "float32")
+        T.copy(X[bx * 4, 0], s)
+        for i, j in T.Parallel(4, 64):
+            s[i, j] = T.floor(s[i, j]) * 100 + 1
+        T.cumsum(s, f, dim=1)
+        T.copy(f, Y[bx * 4, 0])
+
+
+@T.prim_func
+def double_sum(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M,), "float64")):
+    # A sum into float64 is made in float64.
+    with T.Kernel(T.ceildiv(M, 4), threads=32) as bx:
+        f = T.alloc_fragment((4, 64), "float32")
+        total = T.alloc_fragment((4,), "float64")
+        T.copy(X[bx * 4, 0], f)
+        for i, j in T.Parallel(4, 64):
+            f[i, j] = T.floor(f[i, j]) * 1000001 + 1
+        T.reduce_sum(f, total, dim=1)
+        T.copy(total, Y[bx * 4])
+
+
+@T.prim_func
+def least_absolute(X: T.Tensor((M, N), "int8"), Y: T.Tensor((M,), "int32")):
+    # The absolute value of −128 is −128 in int8, whatever the sum's type is.
+    with T.Kernel(T.ceildiv(M, 4), threads=32) as bx:
+        f = T.alloc_fragment((4, 32), "int8")
+        total = T.alloc_fragment((4,), "int32")
+        most = T.alloc_fragment((4,), "int32")
+        T.copy(X[bx * 4, 0], f)
+        for i, j in T.Parallel(4, 32):
+            if (i + j) % 5 == 0:
+                f[i, j] = -128
+        T.reduce_abssum(f, total, dim=1)
+        T.reduce_absmax(f, most, dim=1)
+        for i in T.Parallel(4):
+            total[i] += most[i] * 100000
+        T.copy(total, Y[bx * 4])

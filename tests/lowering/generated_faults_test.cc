@@ -1,0 +1,59 @@
+// The programs of generated_faults.py: what the lowering makes of each equals the executor, in the simulator, and can be emitted.
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "comparison.h"
+#include "frontend/frontend.h"
+#include "gtest/gtest.h"
+
+namespace tilert {
+namespace {
+
+using Shape = std::vector<int64_t>;
+using Tensors = std::vector<std::pair<DType, Shape>>;
+
+Program CompileFault(const std::string& entry) {
+  std::ifstream file(absl::StrCat(TILERT_SOURCE_DIR, "/tests/lowering/generated_faults.py"));
+  std::stringstream text;
+  text << file.rdbuf();
+  const absl::StatusOr<Program> program = frontend::Compile(text.str(), "generated_faults.py", entry, {});
+  EXPECT_TRUE(program.ok()) << program.status();
+  return program.ok() ? *program : Program();
+}
+
+// Equal values for each list of tensors, of which the last is the output.
+void ExpectAgrees(const std::string& entry, const std::vector<Tensors>& calls) {
+  const Program program = CompileFault(entry);
+  ASSERT_FALSE(program.launches.empty());
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    for (const ArgClass& args : {FastArgClass(program), GeneralArgClass(program)}) {
+      const absl::StatusOr<Lowered> lowered = Lower(program, args, *FindTarget(arch, "auto"), {});
+      EXPECT_TRUE(lowered.ok()) << lowered.status();
+    }
+  }
+  Comparison comparison(program);
+  for (const Tensors& call : calls) comparison.ExpectAgrees(MakeArgs(call, 9), {}, entry);
+  EXPECT_GT(comparison.compared(), 0);
+}
+
+// Inputs and output of extents M and N.
+std::vector<Tensors> Matrices(DType type, const std::vector<std::pair<int64_t, int64_t>>& shapes) {
+  std::vector<Tensors> calls;
+  for (const auto& [m, n] : shapes) calls.push_back({{type, {m, n}}, {type, {m, n}}});
+  return calls;
+}
+
+constexpr DType kI8 = DType::kInt8, kI32 = DType::kInt32, kF16 = DType::kFloat16, kF32 = DType::kFloat32, kF64 = DType::kFloat64;
+
+TEST(GeneratedFaults, ExtentsOfABlock) {
+  ExpectAgrees("extents_of_a_block", Matrices(kI32, {{1, 1}, {8, 32}, {61, 40}, {75, 30}}));
+}
+TEST(GeneratedFaults, PointsOfALaunch) { ExpectAgrees("points_of_a_launch", Matrices(kF32, {{1, 1}, {3, 128}, {2, 300}, {4, 0}})); }
+TEST(GeneratedFaults, NarrowScan) { ExpectAgrees("narrow_scan", {{{kI8, {6, 70}}, {kI32, {6, 64}}}, {{kI8, {1, 3}}, {kI32, {1, 64}}}}); }
+TEST(GeneratedFaults, HalfScan) { ExpectAgrees("half_scan", {{{kF16, {6, 70}}, {kF32, {6, 64}}}}); }
+TEST(GeneratedFaults, DoubleSum) { ExpectAgrees("double_sum", {{{kF32, {6, 64}}, {kF64, {6}}}}); }
+TEST(GeneratedFaults, LeastAbsolute) { ExpectAgrees("least_absolute", {{{kI8, {6, 40}}, {kI32, {6}}}}); }
+
+}  // namespace
+}  // namespace tilert
