@@ -168,10 +168,12 @@ std::string ExprPrinter::Region(const tilert::Region& region) const {
       parts.push_back(Index(start));
     } else if (p_.exprs.IsInt(start, 0)) {
       parts.push_back(Cat("0:", Index(extent)));
-    } else if (p_.exprs.AsInt(start, &s) && p_.exprs.AsInt(extent, &e) && !__builtin_add_overflow(s, e, &stop)) {
+    } else if (p_.exprs.AsInt(start, &s) && s >= 0 && p_.exprs.AsInt(extent, &e) && !__builtin_add_overflow(s, e, &stop)) {
       parts.push_back(Cat(s, ":", stop));
     } else {
-      parts.push_back(Cat(Index(start), ":", Operand(start, true, true), " + ", Operand(extent, true, true)));
+      // A bare negative number would count from the end.
+      const std::string begin = Operand(start, s >= 0, true);
+      parts.push_back(Cat(s >= 0 ? Index(start) : begin, ":", begin, " + ", Operand(extent, true, true)));
     }
   }
   return Cat(Name(NameKind::kBuffer, region.buffer), "[", absl::StrJoin(parts, ", "), "]");

@@ -143,6 +143,12 @@ std::vector<Factor> FragmentLayout::Replicas() const {
   return replicas;
 }
 
+FragmentLayout WithoutReplicas(FragmentLayout layout) {
+  const std::vector<Factor> replicas = layout.Replicas();
+  layout.dims[0].factors.insert(layout.dims[0].factors.end(), replicas.begin(), replicas.end());
+  return layout;
+}
+
 bool FragmentLayout::IsReplicaZero(int lane, int warp) const {
   for (const Factor& f : Replicas()) {
     if ((f.owner == Owner::kLane ? lane : warp) / f.stride % f.size != 0) return false;

@@ -77,6 +77,9 @@ bool CanRead(const FragmentLayout& data, const FragmentLayout& loop);
 // True when, besides, every replica of an element is written by its own thread.
 bool CanWrite(const FragmentLayout& data, const FragmentLayout& loop);
 
+// The same with the replicas of an element as padding of the first dimension, of which there is one: no element is held twice.
+FragmentLayout WithoutReplicas(FragmentLayout layout);
+
 // Threads spread along the last dimension first, `vector` consecutive elements a thread; what is left goes to registers;
 // what threads are left over spread along the earlier dimensions, then replicate. Any extents, any warps ≥ 1.
 FragmentLayout BlockedLayout(const std::vector<int64_t>& extents, int warps, int64_t vector);

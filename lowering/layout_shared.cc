@@ -36,7 +36,11 @@ int64_t SharedLayout::bytes() const {
   return (panels * rows() * pitch + kChunkBytes - 1) / kChunkBytes * kChunkBytes;
 }
 
-int64_t SharedLayout::version_bytes() const { return (bytes() + 127) / 128 * 128; }
+int64_t SharedLayout::version_bytes() const {
+  // Each version begins on a whole pattern of the swizzle, which TMA and wgmma derive from addresses.
+  const int64_t unit = swizzled ? std::max<int64_t>(pitch * kSwizzleRows, 128) : 128;
+  return (bytes() + unit - 1) / unit * unit;
+}
 
 int64_t SharedLayout::ByteOffset(const std::vector<int64_t>& coords) const {
   int64_t row = 0;

@@ -75,6 +75,7 @@ class PlanBuilder {
 
   // plan_loops.cc: element loops.
   absl::Status EmitParallel(const Parallel& loop);
+  bool ReadsWhatItWrites(const Parallel& loop, const std::vector<FragmentUse>& uses, const FragmentLayout& layout) const;
   absl::Status EmitElementBlock(const Block& block, kir::Block& out);
   absl::Status EmitElementFill(const Fill& fill, const SourceLoc& loc, kir::Block& out);
   absl::Status EmitElementStmt(const Stmt& stmt, kir::Block& out);

@@ -1,8 +1,27 @@
 // Element loops: T.Parallel in the layout of the fragments it uses; fragments that don't fit are reached through shared memory.
+#include <algorithm>
+
 #include "ir/status_util.h"
 #include "lowering/plan_builder.h"
+#include "lowering/tile_access.h"
 
 namespace tilert {
+
+// True when the loop reads memory that it writes: of a point that several threads run, one would read what the first has written.
+bool PlanBuilder::ReadsWhatItWrites(const Parallel& loop, const std::vector<FragmentUse>& uses, const FragmentLayout& layout) const {
+  const auto staged = [&](const FragmentUse& use) {
+    return use.read && use.write && !DirectUse(s_.fragments.at(use.buffer), use, layout);
+  };
+  if (std::any_of(uses.begin(), uses.end(), staged)) return true;
+  for (const Stmt& stmt : loop.body) {
+    for (BufferId id : BuffersWritten(stmt)) {
+      if (s_.scope(id) != Scope::kGlobal && s_.scope(id) != Scope::kShared) continue;
+      const auto reads = [&](const Stmt& other) { return BuffersRead(s_.program, other).contains(id); };
+      if (std::any_of(loop.body.begin(), loop.body.end(), reads)) return true;
+    }
+  }
+  return false;
+}
 
 absl::Status PlanBuilder::EmitParallel(const Parallel& loop) {
   const std::vector<int64_t> extents = s_.Extents(loop.extents);
@@ -13,6 +32,14 @@ absl::Status PlanBuilder::EmitParallel(const Parallel& loop) {
   const std::vector<FragmentUse> uses = FragmentUses(s_, loop);
   std::optional<FragmentLayout> layout = LoopLayout(s_, loop);
   if (!layout) layout = BlockedLayout(extents, s_.warps, 1);
+  std::vector<VarId> vars = loop.vars;
+  if (!layout->Replicas().empty() && ReadsWhatItWrites(loop, uses, *layout)) {
+    if (vars.empty()) {
+      vars.push_back(NewVar("once"));
+      layout->dims.push_back({1, {}});
+    }
+    layout = WithoutReplicas(*std::move(layout));
+  }
 
   std::vector<std::pair<BufferId, BufferId>> write_back;
   for (const FragmentUse& use : uses) {
@@ -21,7 +48,7 @@ absl::Status PlanBuilder::EmitParallel(const Parallel& loop) {
     staged_[use.buffer] = shared;
     if (use.write) write_back.push_back({shared, buffers_[use.buffer]});
   }
-  kir::Elementwise out{*layout, loop.vars, {}};
+  kir::Elementwise out{*layout, std::move(vars), {}};
   TILERT_RETURN_IF_ERROR(EmitElementBlock(loop.body, out.body));
   Emit(std::move(out));
   staged_.clear();

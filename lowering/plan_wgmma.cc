@@ -23,15 +23,18 @@ bool PlanBuilder::IsWgmma(const Stmt& stmt) const {
   return gemm != nullptr && ChooseGemm(s_, *gemm).unit == GemmUnit::kWgmma;
 }
 
-// An operand as (rows, K). Registers in another layout than the instruction's are converted first.
+// An operand as (rows, K). Registers in another layout than the instruction's, or with K first, are converted first.
 kir::TileAccess PlanBuilder::WgmmaOperand(const Region& region, bool k_last, const FragmentLayout& wanted, OpenGroup* group) {
   BufferId buffer = buffers_[region.buffer];
   const bool in_registers = s_.scope(region.buffer) == Scope::kFragment;
-  if (in_registers && !IsDirect(buffer, wanted)) {
-    const BufferId converted = NewRegister(k_.buffers[buffer].name + "_a", k_.buffers[buffer].dtype, wanted);
+  if (in_registers && !(k_last && IsDirect(buffer, wanted))) {
+    FragmentLayout rows_first = wanted;
+    if (!k_last) std::swap(rows_first.dims[0], rows_first.dims[1]);
+    const BufferId converted = NewRegister(k_.buffers[buffer].name + "_a", k_.buffers[buffer].dtype, std::move(rows_first));
     Emit(kir::Declare{converted, false});
-    MoveFragment(converted, buffer, {0, 1}, {0, 1});
+    MoveFragment(converted, buffer, {0, 1}, k_last ? std::vector<int>{0, 1} : std::vector<int>{1, 0});
     buffer = converted;
+    k_last = true;
   }
   kir::TileAccess access = WholeAccess(buffer, 2);
   if (!in_registers) {

@@ -134,9 +134,9 @@ class Hoist {
   Expr HoistLoads(Expr root) {
     return Rewrite(s_.E(), root, s_.E(), [&](Expr e, const ExprNode& node) -> Expr {
       if (node.op != ExprOp::kLoad || !InMemory(node.i)) return {};
-      if (const auto it = hoisted_.find(e); it != hoisted_.end()) return it->second;
       const ExprNode load = node;  // the arena may grow below
       if (stored_before_.contains(load.i) || (WrittenInLoop(load.i) && !WrittenOnlyAt(load.i, load.args))) return {};
+      if (const auto it = hoisted_.find(e); it != hoisted_.end()) return it->second;
       const auto swept = Sweep(load.i, load.args);
       if (!swept) return {};
       const BufferId tile = NewTile(*swept);

@@ -13,6 +13,7 @@ constexpr int64_t kLargestBox = 256;   // elements of a box dimension
 constexpr int64_t kTmaAlignment = 16;  // bytes, of addresses, strides and the innermost box extent
 constexpr int64_t kTileAlignment = 128;  // bytes, of where a box starts in shared memory
 constexpr size_t kLargestRank = 5;
+constexpr int kMaxWarps = 32;  // of a block
 
 bool Fail(std::string* why, std::string text) {
   if (why != nullptr) *why = std::move(text);
@@ -36,6 +37,7 @@ class RingFinder {
   RingPlan Run() {
     if (s_.target.family != Family::kHopper) return {};
     if (Forbidden()) return NoRings("the program wants no warp specialisation");
+    if (s_.warps >= kMaxWarps) return NoRings("a block has no room for a warp that loads");
     for (const Stmt& stmt : launch_.body) {
       for (BufferId id : BuffersWritten(stmt)) written_.insert(id);
     }

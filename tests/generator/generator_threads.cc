@@ -52,9 +52,9 @@ void Generator::Threads() {
     b_.Add(Shuffle{other, b_.E(value), b_.Index(tx * Of({1, 3, 0}) + Pick(32))});
     lets_.push_back({b_.VarVal(other), 0});
   }
-  // What a phase stores, the next may read anywhere.
+  // What a phase stores, others have read before or read after it.
   for (int phase = 1 + Pick(2), i = 0; i < phase; ++i) {
-    if (i > 0) b_.Add(SyncThreads{});
+    if (i > 0 || !lets_.empty()) b_.Add(SyncThreads{});
     ThreadShare(One(shared), tx);
   }
   b_.Close();

@@ -25,6 +25,7 @@ struct CallData {
     DType dtype = DType::kInvalid;
     std::vector<int64_t> shape, strides;
     std::vector<uint8_t> bytes;
+    bool is_dense = false;  // its strides go without saying
   };
   std::vector<Tensor> tensors;  // one a tensor parameter, in order
   std::vector<ScalarArg> scalars;

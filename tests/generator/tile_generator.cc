@@ -49,15 +49,15 @@ TensorRef Generator::NewTensor(const char* stem, DType type, const std::vector<s
   std::vector<Val> extents, strides;
   TensorRef tensor;
   for (const auto& [extent, size] : shape) {
-    extents.push_back(extent);
+    extents.push_back(extent.In(&b_));
     tensor.shape.push_back(size);
   }
   tensor.type = type;
   if (access == Access::kIn && shape.size() == 2 && Chance(15)) {
     if (Chance(30)) {
-      strides = {1, shape[0].first};  // column-major
+      strides = {1, extents[0]};  // column-major
     } else {
-      strides = {shape[1].first * 2 + 16, Chance(70) ? 1 : 2};
+      strides = {extents[1] * 2 + 16, Chance(70) ? 1 : 2};
     }
   }
   tensor.buf = b_.Tensor(Name(stem), type, extents, access, strides);

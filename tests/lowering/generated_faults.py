@@ -93,3 +93,93 @@ def least_absolute(X: T.Tensor((M, N), "int8"), Y: T.Tensor((M,), "int32")):
         for i in T.Parallel(4):
             total[i] += most[i] * 100000
         T.copy(total, Y[bx * 4])
+
+
+@T.prim_func
+def stores_in_turn(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    # A point reads what it has stored itself, also where it read the element before.
+    with T.Kernel(T.ceildiv(M, 8), threads=64) as bx:
+        s = T.alloc_shared((8, 32), "int32")
+        T.copy(X[bx * 8, 0], s)
+        for i, j in T.Parallel(8, 32):
+            s[i, j] = s[i, j] * 3
+            s[i, j] = s[i, j] + 1
+            if j % 2 == 0:
+                s[i, j] = s[i, j] - i
+        T.copy(s, Y[bx * 8, 0])
+
+
+@T.prim_func
+def one_point_many_threads(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    # Fewer points than threads: where several threads run one, none may read what another of them has written.
+    with T.Kernel(T.ceildiv(M, 2), threads=128) as bx:
+        s = T.alloc_shared((2, 8), "int32")
+        f = T.alloc_fragment((2, 8), "int32")
+        row = T.alloc_fragment((2,), "int32")
+        T.copy(X[bx * 2, 0], s)
+        T.copy(X[bx * 2, 0], f)
+        T.reduce_sum(f, row, dim=1)
+        for i, j in T.Parallel(2, 8):
+            s[i, j] += 1
+            f[i, j] += s[i, j]
+            if s[i, j] > 0:
+                s[i, j] = f[i, j] + row[i]
+        for i in T.Parallel(2):
+            own = T.alloc_local((4,), "int32")
+            T.fill(own, 1)
+            for n in T.serial(4):
+                own[n] = own[n] + row[i] * n
+            for n in T.serial(4):
+                row[i] = row[i] + own[(n + i) % 4]
+        s[1, 7] = s[1, 7] + s[0, 0]
+        for i, j in T.Parallel(2, 8):
+            f[i, j] = f[i, j] * 3 + s[i, j] + row[i]
+        T.copy(f, Y[bx * 2, 0])
+
+
+@T.prim_func
+def turned_registers(X: T.Tensor((M, N), "float16"), V: T.Tensor((M, N), "float16"), Y: T.Tensor((64, 32), "float32")):
+    # An operand that is in registers, with K as its first dimension.
+    with T.Kernel(1, threads=128) as bx:
+        x = T.alloc_fragment((32, 64), "float16")
+        v = T.alloc_shared((32, 32), "float16")
+        acc = T.alloc_fragment((64, 32), "float32")
+        T.clear(acc)
+        for k in T.Pipelined(T.ceildiv(M, 32), num_stages=2):
+            T.copy(X[k * 32, 0], x)
+            T.copy(V[k * 32, 0], v)
+            for i, j in T.Parallel(32, 64):
+                x[i, j] = T.floor(x[i, j])
+            for i, j in T.Parallel(32, 32):
+                v[i, j] = T.floor(v[i, j])
+            T.gemm(x, v, acc, transpose_A=True)
+        T.copy(acc, Y)
+
+
+@T.prim_func
+def every_thread(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    # A block of all the threads that there can be has none left to load for it.
+    with T.Kernel(T.ceildiv(M, 32), threads=1000) as bx:
+        s = T.alloc_shared((32, 64), "int32")
+        total = T.alloc_fragment((32, 64), "int32")
+        T.clear(total)
+        for k in T.Pipelined(T.ceildiv(N, 64), num_stages=3):
+            T.copy(X[bx * 32, k * 64], s)
+            for i, j in T.Parallel(32, 64):
+                total[i, j] += s[i, j]
+        T.copy(total, Y[bx * 32, 0])
+
+
+@T.prim_func
+def one_row(X: T.Tensor((M, N), "bfloat16"), V: T.Tensor((64, N), "bfloat16"), Y: T.Tensor((M, 64), "float32")):
+    # Tiles smaller than the pattern of their swizzle, several of them in flight.
+    with T.Kernel(M, threads=128) as bx:
+        x = T.alloc_shared((1, 16), "bfloat16")
+        v = T.alloc_shared((64, 16), "bfloat16")
+        acc = T.alloc_fragment((1, 64), "float32")
+        T.clear(acc)
+        for k in T.Pipelined(T.ceildiv(N, 16), num_stages=3):
+            T.copy(X[bx, k * 16], x)
+            T.copy(V[0, k * 16], v)
+            T.gemm(x, v, acc, transpose_B=True)
+        T.copy(acc, Y[bx, 0])

@@ -22,8 +22,8 @@ Program CompileFault(const std::string& entry) {
   return program.ok() ? *program : Program();
 }
 
-// Equal values for each list of tensors, of which the last is the output.
-void ExpectAgrees(const std::string& entry, const std::vector<Tensors>& calls) {
+// Equal values, within `bound`, for each list of tensors, of which the last is the output.
+void ExpectAgrees(const std::string& entry, const std::vector<Tensors>& calls, const Bound& bound = {}) {
   const Program program = CompileFault(entry);
   ASSERT_FALSE(program.launches.empty());
   for (const char* arch : {"sm_80", "sm_90a"}) {
@@ -33,7 +33,7 @@ void ExpectAgrees(const std::string& entry, const std::vector<Tensors>& calls) {
     }
   }
   Comparison comparison(program);
-  for (const Tensors& call : calls) comparison.ExpectAgrees(MakeArgs(call, 9), {}, entry);
+  for (const Tensors& call : calls) comparison.ExpectAgrees(MakeArgs(call, 9), bound, entry);
   EXPECT_GT(comparison.compared(), 0);
 }
 
@@ -44,7 +44,8 @@ std::vector<Tensors> Matrices(DType type, const std::vector<std::pair<int64_t, i
   return calls;
 }
 
-constexpr DType kI8 = DType::kInt8, kI32 = DType::kInt32, kF16 = DType::kFloat16, kF32 = DType::kFloat32, kF64 = DType::kFloat64;
+constexpr DType kI8 = DType::kInt8, kI32 = DType::kInt32, kF16 = DType::kFloat16, kF32 = DType::kFloat32, kF64 = DType::kFloat64,
+                kBF16 = DType::kBFloat16;
 
 TEST(GeneratedFaults, ExtentsOfABlock) {
   ExpectAgrees("extents_of_a_block", Matrices(kI32, {{1, 1}, {8, 32}, {61, 40}, {75, 30}}));
@@ -54,6 +55,15 @@ TEST(GeneratedFaults, NarrowScan) { ExpectAgrees("narrow_scan", {{{kI8, {6, 70}}
 TEST(GeneratedFaults, HalfScan) { ExpectAgrees("half_scan", {{{kF16, {6, 70}}, {kF32, {6, 64}}}}); }
 TEST(GeneratedFaults, DoubleSum) { ExpectAgrees("double_sum", {{{kF32, {6, 64}}, {kF64, {6}}}}); }
 TEST(GeneratedFaults, LeastAbsolute) { ExpectAgrees("least_absolute", {{{kI8, {6, 40}}, {kI32, {6}}}}); }
+TEST(GeneratedFaults, StoresInTurn) { ExpectAgrees("stores_in_turn", Matrices(kI32, {{1, 1}, {8, 32}, {19, 40}})); }
+TEST(GeneratedFaults, OnePointManyThreads) { ExpectAgrees("one_point_many_threads", Matrices(kI32, {{1, 1}, {2, 8}, {5, 12}})); }
+TEST(GeneratedFaults, TurnedRegisters) {
+  ExpectAgrees("turned_registers", {{{kF16, {96, 64}}, {kF16, {96, 32}}, {kF32, {64, 32}}}, {{kF16, {40, 64}}, {kF16, {40, 32}}, {kF32, {64, 32}}}});
+}
+TEST(GeneratedFaults, EveryThread) { ExpectAgrees("every_thread", Matrices(kI32, {{32, 256}, {40, 70}})); }
+TEST(GeneratedFaults, OneRow) {
+  ExpectAgrees("one_row", {{{kBF16, {2, 80}}, {kBF16, {64, 80}}, {kF32, {2, 64}}}}, {.of_magnitude = 0x1p-16});
+}
 
 }  // namespace
 }  // namespace tilert
