@@ -12,8 +12,8 @@
 namespace tilert {
 namespace {
 
-constexpr int64_t kPiece = 128;           // points of a dimension that has no bound
-constexpr int64_t kLargestBound = 1024;   // more than that is walked in pieces too
+constexpr int64_t kPiece = 128;          // points of a dimension that has no bound
+constexpr int64_t kLargestBound = 1024;  // more than that is walked in pieces too
 
 class FixedExtents {
  public:

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 #include <map>
@@ -26,17 +27,15 @@
 namespace tilert {
 namespace {
 
-// A message without what differs between programs with one fault: numbers, quoted names, names of statements' buffers.
+// A message without what differs between programs with one fault: only its plain words.
 std::string Signature(std::string_view message) {
   std::string text;
-  bool quoted = false, word = false;
-  for (char c : message.substr(0, message.find('\n'))) {
-    if (c == '\'') quoted = !quoted;
-    if (quoted) continue;
-    if (std::isdigit(static_cast<unsigned char>(c)) != 0) continue;
-    word = std::isalpha(static_cast<unsigned char>(c)) != 0;
-    if (word || c == ' ') text += c;
-    if (text.size() > 60) break;
+  for (const std::string& word :
+       std::vector<std::string>(absl::StrSplit(std::string(message.substr(0, message.find('\n'))), ' '))) {
+    const size_t letters = word.find_first_of(",:;") == word.size() - 1 ? word.size() - 1 : word.size();
+    const bool plain = std::all_of(word.begin(), word.begin() + static_cast<int64_t>(letters),
+                                   [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '-'; });
+    if (plain && !word.empty() && text.size() < 90) text += Cat(text.empty() ? "" : " ", word);
   }
   return text;
 }
@@ -110,8 +109,7 @@ bool Checker::Valid() {
   CallData again = call_;
   options.seed = 99;
   options.check_races = false;
-  if (!Execute(special_, again.Args(), again.scalars, options).ok() ||
-      !FirstDifference(special_, again, expected_).empty())
+  if (!Execute(special_, again.Args(), again.scalars, options).ok() || !FirstDifference(special_, again, expected_).empty())
     return Invalid("order", "another order of blocks gives another result");
   return true;
 }
@@ -143,7 +141,8 @@ bool Checker::FitsClass(const ArgClass& arg_class) const {
     const uint32_t alignment = arg_class.alignment[global++], element = static_cast<uint32_t>(DTypeBytes(buffer.dtype));
     BoundTensor tensor;
     if (!BindShape(special_, buffer, bound, &tensor).ok()) return false;
-    for (size_t d = 0; d < buffer.strides.size(); ++d) tensor.strides[d] = EvalBound(special_, buffer.strides[d], bound).value_or(0);
+    for (size_t d = 0; d < buffer.strides.size(); ++d)
+      tensor.strides[d] = EvalBound(special_, buffer.strides[d], bound).value_or(0);
     if (alignment > element && !tensor.strides.empty() && tensor.strides.back() != 1) return false;
     for (size_t d = 0; d + 1 < tensor.strides.size(); ++d) {
       if (tensor.strides[d] * element % alignment != 0) return false;

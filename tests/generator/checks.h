@@ -9,10 +9,10 @@
 namespace tilert {
 
 struct CheckOptions {
-  bool simulate = true;             // both families and both classes of arguments, against the executor
-  std::vector<std::string> compile; // architectures to compile for by NVRTC ("sm_80"): no error, no C75xx remark
-  std::string device;               // not empty: the family to lower for and run on the GPU that is there
-  double max_seconds = 20;          // of one simulation; what takes longer is not judged
+  bool simulate = true;              // both families and both classes of arguments, against the executor
+  std::vector<std::string> compile;  // architectures to compile for by NVRTC ("sm_80"): no error, no C75xx remark
+  std::string device;                // not empty: the family to lower for and run on the GPU that is there
+  double max_seconds = 20;           // of one simulation; what takes longer is not judged
 };
 
 // What became of a case. `kind` is empty where all is well. A fault's kind is what a shrinker must keep: the check, the target
@@ -26,7 +26,7 @@ struct Verdict {
   int simulated = 0;  // kernels compared with the executor
   int unjudged = 0;   // simulations that took too long
   int compiled = 0;
-  int spills = 0;     // cubins in which ptxas spilled registers
+  int spills = 0;  // cubins in which ptxas spilled registers
 };
 Verdict Check(const TileCase& tile_case, const CheckOptions& options);
 

@@ -39,7 +39,8 @@ absl::Status RunOnDevice(const Program& program, const std::string& family, int 
   options.family = family;
   options.cache_directory = "";
   TILERT_ASSIGN_OR_RETURN(const auto device, tool::Device::Open(std::move(options)));
-  TILERT_ASSIGN_OR_RETURN(const std::shared_ptr<Kernel> kernel, Kernel::Create(device->runtime(), program, {program.name, {}, {}}));
+  TILERT_ASSIGN_OR_RETURN(const std::shared_ptr<Kernel> kernel,
+                          Kernel::Create(device->runtime(), program, {program.name, {}, {}}));
   TILERT_RETURN_IF_ERROR(kernel->Prepare());
   const CallData before = *call;
   for (int i = 0; i < times; ++i) {

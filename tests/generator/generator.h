@@ -2,58 +2,15 @@
 // (generator_gemm.cc), what stands in parallel loops (generator_elements.cc), what single threads do (generator_threads.cc).
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "ir/builder.h"
+#include "tests/generator/generator_types.h"
 #include "tests/generator/tile_case.h"
 
 namespace tilert::generator {
-
-// A value and how large its absolute value may be; of integer types the range of the type.
-struct Num {
-  Val value;
-  double bound = 0;
-};
-
-// An index value that all points share: a block or loop variable.
-struct Uniform {
-  Val value;
-  int64_t count = 1;  // it is below this
-};
-
-struct TileRef {
-  Buf buf;
-  std::vector<int64_t> shape;
-  DType type = DType::kInvalid;
-  double limit = 0;  // of absolute values in it, if float
-  double room = 0;   // of values that statements may store; gemms and sums add to it what limit has more
-};
-
-struct TensorRef {
-  Buf buf;
-  std::vector<int64_t> shape;  // with the case's dims
-  DType type = DType::kInvalid;
-  double limit = 2;            // of absolute values, if float
-};
-
-// One axis of the grid: its blocks, and the dim that they cut into tiles of `tile`, if any.
-struct GridAxis {
-  Val extent, var;
-  int64_t blocks = 1, tile = 0, size = 0;
-  Val dim;
-};
-
-struct Point {
-  Val var;
-  int64_t extent = 0;
-};
-
-double Range(DType type);            // of integers: the largest absolute value; of floats: up to which all integers are exact
-inline bool IsExact(DType type, double bound) { return !IsFloat(type) || bound <= Range(type); }
 
 class Generator {
  public:
@@ -87,7 +44,6 @@ class Generator {
   void WhileLoop(int depth);
   Val UniformCondition();
   Val UniformIndex(int64_t* count);
-  std::pair<Val, int64_t> Extent();  // of a dim or a number
 
   // Tiles (generator_tiles.cc).
   std::vector<int64_t> TileShape();
@@ -111,7 +67,8 @@ class Generator {
 
   // Gemms (generator_gemm.cc).
   void GemmLoop(int depth);
-  TileRef Operand(const char* stem, DType type, int64_t rows, int64_t columns, Val row_start, Val column_start, const TensorRef& from);
+  TileRef Operand(const char* stem, DType type, int64_t rows, int64_t columns, Val row_start, Val column_start,
+                  const TensorRef& from);
 
   // Thread regions and roles (generator_threads.cc).
   std::vector<Val> Subscripts(const TileRef& tile, Val e);
@@ -153,11 +110,11 @@ class Generator {
   std::vector<Buf> vars_;          // int32 alloc_vars in scope
   int64_t runs_ = 1;               // of the statement being made, at most
   int64_t shared_bytes_ = 0, fragment_bytes_ = 0;
-  int left_ = 0;                   // statements
+  int left_ = 0;  // statements
   // Of the parallel loop.
   std::vector<Point> points_;
   std::vector<std::pair<Val, double>> lets_;  // int32 values
-  BufferId stored_ = kNoId;        // the tile that its points store to
+  BufferId stored_ = kNoId;                   // the tile that its points store to
   std::vector<Val> stored_at_;
 };
 

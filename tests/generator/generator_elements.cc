@@ -1,4 +1,5 @@
 // Parallel loops: guards, arithmetic over mixed types, loads at permuted, shifted and computed subscripts.
+#include <algorithm>
 #include <cmath>
 
 #include "tests/generator/generator.h"
@@ -124,7 +125,11 @@ Val Generator::PointIndex(int64_t extent) {
   if (!same.empty() && Chance(70)) {
     const Val i = One(same);
     const int choice = Pick(12);
-    return choice == 0 ? Val(extent - 1) - i : choice == 1 ? i + 1 : choice == 2 ? (i * 3 + 1) % extent : choice == 3 ? i - Pick(3) : i;
+    return choice == 0   ? Val(extent - 1) - i
+           : choice == 1 ? i + 1
+           : choice == 2 ? (i * 3 + 1) % extent
+           : choice == 3 ? i - Pick(3)
+                         : i;
   }
   if (points_.empty()) return Pick(static_cast<int>(extent));
   const Val i = One(points_).var;
@@ -186,11 +191,10 @@ Num Generator::Leaf(DType type) {
   int64_t count = 0;
   switch (Pick(10)) {
     case 0:
-      x = IsFloat(type) ? Num{b_.Float(Pick(9) - 4, type), 4} : Num{b_.Int(Pick(type == DType::kBool ? 2 : 9), type), Range(type)};
+      x = IsFloat(type) ? Num{b_.Float(Pick(9) - 4, type), 4}
+                        : Num{b_.Int(Pick(type == DType::kBool ? 2 : 9), type), Range(type)};
       break;
-    case 1:
-      x = {points_.empty() ? b_.Lit(int64_t{2}) : One(points_).var, 8192};
-      break;
+    case 1: x = {points_.empty() ? b_.Lit(int64_t{2}) : One(points_).var, 8192}; break;
     case 2: x = {UniformIndex(&count), 8192}; break;
     case 3:
       if (!lets_.empty()) {

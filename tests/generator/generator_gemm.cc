@@ -1,4 +1,7 @@
 // Gemms: operands of every type and order, in shared memory or fragments, summed over a loop.
+#include <algorithm>
+#include <iterator>
+
 #include "tests/generator/generator.h"
 
 namespace tilert::generator {
@@ -8,12 +11,18 @@ struct Types {
   DType a, b, c;
 };
 constexpr Types kTypes[] = {
-    {DType::kFloat16, DType::kFloat16, DType::kFloat32},       {DType::kBFloat16, DType::kBFloat16, DType::kFloat32},
-    {DType::kFloat16, DType::kFloat16, DType::kFloat32},       {DType::kBFloat16, DType::kBFloat16, DType::kFloat32},
-    {DType::kFloat16, DType::kFloat16, DType::kFloat16},       {DType::kBFloat16, DType::kBFloat16, DType::kBFloat16},
-    {DType::kFloat32, DType::kFloat32, DType::kFloat32},       {DType::kInt8, DType::kInt8, DType::kInt32},
-    {DType::kUInt8, DType::kInt8, DType::kInt32},              {DType::kFloat8E4M3, DType::kFloat8E4M3, DType::kFloat32},
-    {DType::kFloat8E5M2, DType::kFloat8E4M3, DType::kFloat32}, {DType::kFloat64, DType::kFloat64, DType::kFloat64},
+    {DType::kFloat16, DType::kFloat16, DType::kFloat32},
+    {DType::kBFloat16, DType::kBFloat16, DType::kFloat32},
+    {DType::kFloat16, DType::kFloat16, DType::kFloat32},
+    {DType::kBFloat16, DType::kBFloat16, DType::kFloat32},
+    {DType::kFloat16, DType::kFloat16, DType::kFloat16},
+    {DType::kBFloat16, DType::kBFloat16, DType::kBFloat16},
+    {DType::kFloat32, DType::kFloat32, DType::kFloat32},
+    {DType::kInt8, DType::kInt8, DType::kInt32},
+    {DType::kUInt8, DType::kInt8, DType::kInt32},
+    {DType::kFloat8E4M3, DType::kFloat8E4M3, DType::kFloat32},
+    {DType::kFloat8E5M2, DType::kFloat8E4M3, DType::kFloat32},
+    {DType::kFloat64, DType::kFloat64, DType::kFloat64},
     {DType::kFloat8E4M3, DType::kFloat8E4M3, DType::kFloat16},
 };
 
@@ -58,16 +67,19 @@ void Generator::GemmLoop(int depth) {
   const Types t = kTypes[Pick(static_cast<int>(std::size(kTypes)))];
   const auto side = [&] { return Of<int64_t>({16, 16, 32, 32, 48, 64, 64, 64, 80, 96, 112, 128, 128, 160, 192, 8, 24, 17, 1}); };
   int64_t m = side(), n = side(), k = Of<int64_t>({16, 16, 32, 32, 64, 8, 48, 24, 80, 20, 128});
-  while (m * n > 16384 || m * n / std::min<int64_t>(threads_, 256) > 96) (m > n ? m : n) = std::max<int64_t>((m > n ? m : n) / 2, 1);
+  while (m * n > 16384 || m * n / std::min<int64_t>(threads_, 256) > 96)
+    (m > n ? m : n) = std::max<int64_t>((m > n ? m : n) / 2, 1);
   while (m * n * k > (1 << 19)) k = std::max<int64_t>(k / 2, 1);
   const int64_t stages = Pick(5);
   const bool loop = Chance(80);
   int64_t trips = loop ? Pick(static_cast<int>(2 * stages + 2)) : 1;
   if (trips * m * n * k > (1 << 20)) trips = 1;
   const double term = IsFloat(t.a) ? 4 : 0;
-  if (runs_ > 8 || term * static_cast<double>(k * std::max<int64_t>(trips, 1) * runs_) > ExactSum(t) / 2) return Parallel(AnyTile());
+  if (runs_ > 8 || term * static_cast<double>(k * std::max<int64_t>(trips, 1) * runs_) > ExactSum(t) / 2)
+    return Parallel(AnyTile());
   const bool transpose_a = Chance(35), transpose_b = Chance(50);
-  const int64_t total = Chance(70) ? k * std::max<int64_t>(trips, 1) : std::max<int64_t>(k * trips - Pick(static_cast<int>(k)), 1);
+  const int64_t total =
+      Chance(70) ? k * std::max<int64_t>(trips, 1) : std::max<int64_t>(k * trips - Pick(static_cast<int>(k)), 1);
   const int64_t m_total = Chance(60) ? m : m + Pick(20) - 10, n_total = Chance(60) ? n : n + Pick(20) - 10;
   const auto tensor = [&](DType type, int64_t rows, int64_t columns) {
     const DType from = Chance(80) || !IsFloat(type) ? type : Of({DType::kFloat32, DType::kFloat16, DType::kFloat8E5M2});

@@ -1,4 +1,6 @@
 // Thread regions and roles: what single threads, and parts of a block, do by themselves.
+#include <utility>
+
 #include "tests/generator/generator.h"
 
 namespace tilert::generator {

@@ -1,13 +1,14 @@
 // Statements on whole tiles and parts of them.
+#include <algorithm>
 #include <cmath>
 
 #include "tests/generator/generator.h"
 
 namespace tilert::generator {
 
-constexpr int64_t kMaxTile = 4096;             // elements
-constexpr int64_t kMaxShared = 150 << 10;      // bytes of a block's tiles
-constexpr int64_t kMaxFragmentBytes = 256;     // of a thread
+constexpr int64_t kMaxTile = 4096;          // elements
+constexpr int64_t kMaxShared = 150 << 10;   // bytes of a block's tiles
+constexpr int64_t kMaxFragmentBytes = 256;  // of a thread
 
 int64_t Generator::Elements(const std::vector<int64_t>& shape) const {
   int64_t n = 1;
@@ -78,8 +79,7 @@ void Generator::CopyIn(const TileRef& tile) {
   for (const std::vector<TensorRef>* list : {&inputs_, &shared_between_}) {
     for (const TensorRef& tensor : *list) {
       const double bound = IsFloat(tensor.type) ? tensor.limit : list == &inputs_ ? 9 : Range(tensor.type);
-      if (tensor.shape.size() >= tile.shape.size() && (!IsFloat(tile.type) || tile.room >= bound))
-        fitting.push_back(&tensor);
+      if (tensor.shape.size() >= tile.shape.size() && (!IsFloat(tile.type) || tile.room >= bound)) fitting.push_back(&tensor);
     }
   }
   if (fitting.empty()) return b_.Fill(tile.buf, 1);
@@ -118,7 +118,8 @@ void Generator::CopyIn(const TileRef& tile) {
 void Generator::CopyPart(const TileRef& tile) {
   std::vector<TileRef> sources;
   for (const TileRef& other : tiles_) {
-    if (other.shape.size() == tile.shape.size() && other.buf.id() != tile.buf.id() && other.limit <= tile.room) sources.push_back(other);
+    if (other.shape.size() == tile.shape.size() && other.buf.id() != tile.buf.id() && other.limit <= tile.room)
+      sources.push_back(other);
   }
   if (sources.empty()) return CopyIn(tile);
   const TileRef& from = One(sources);
@@ -194,7 +195,9 @@ void Generator::ReduceTile() {
   const bool clear = Chance(70);
   if (sums && is_float && n * from.limit > 0x1p23) return Parallel(from);
   for (const TileRef& to : tiles_) {  // into one that is there
-    if (to.shape != shape || IsFloat(to.type) != is_float || to.type == DType::kBool || (bits && to.type != from.type) || Chance(50)) continue;
+    if (to.shape != shape || IsFloat(to.type) != is_float || to.type == DType::kBool || (bits && to.type != from.type) ||
+        Chance(50))
+      continue;
     if (is_float && to.room < (sums ? n * from.limit : from.limit)) continue;
     if (is_float && sums && !clear) continue;
     return b_.Add(Reduce{op, b_.R(from.buf), b_.R(to.buf), axis, clear, Chance(80)});
@@ -339,11 +342,14 @@ void Generator::Hint() {
       const TensorRef& tensor = One(inputs_);
       return b_.Add(Annotate{AnnotationKind::kSafeValue, tensor.buf.id(), {b_.E(b_.Lit(int64_t{1}).As(&b_, tensor.type))}, ""});
     }
-    case 0: return b_.Add(Annotate{AnnotationKind::kUseSwizzle, kNoId, {b_.E(b_.Lit(int64_t{1} + Pick(9)))}, Chance(50) ? "row" : "col"});
+    case 0:
+      return b_.Add(
+          Annotate{AnnotationKind::kUseSwizzle, kNoId, {b_.E(b_.Lit(int64_t{1} + Pick(9)))}, Chance(50) ? "row" : "col"});
     case 1: {
       const TileRef tile = AnyTile();
       if (tile.buf.buffer().scope != Scope::kShared) return;
-      return b_.Add(Annotate{Chance(50) ? AnnotationKind::kLayoutSwizzled : AnnotationKind::kLayoutRowMajor, tile.buf.id(), {}, ""});
+      return b_.Add(
+          Annotate{Chance(50) ? AnnotationKind::kLayoutSwizzled : AnnotationKind::kLayoutRowMajor, tile.buf.id(), {}, ""});
     }
     case 2: return b_.Add(Assert{b_.E(count_ == 3), "count is three"});
     default: return b_.Add(Annotate{AnnotationKind::kNoWarpSpecialization});

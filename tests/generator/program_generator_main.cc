@@ -57,23 +57,28 @@ int Run(const Flags& flags) {
     sum.refused += verdict.refused, sum.simulated += verdict.simulated, sum.unjudged += verdict.unjudged;
     sum.compiled += verdict.compiled, sum.spills += verdict.spills;
     if (verdict.result == Verdict::Result::kInvalid) ++invalid.try_emplace(verdict.kind, 0, seed).first->second.first;
-    if (verdict.result == Verdict::Result::kInvalid && flags.count == 1) std::printf("invalid: %s: %s\n", verdict.kind.c_str(), verdict.message.c_str());
+    if (verdict.result == Verdict::Result::kInvalid && flags.count == 1)
+      std::printf("invalid: %s: %s\n", verdict.kind.c_str(), verdict.message.c_str());
     if (verdict.result != Verdict::Result::kFault || verdict.kind.find(flags.kind) == std::string::npos) continue;
     const int times = ++faults.try_emplace(verdict.kind, 0, seed).first->second.first;
-    if (times <= 3) std::printf("seed %llu: %s\n  %.600s\n", static_cast<unsigned long long>(seed), verdict.kind.c_str(), verdict.message.c_str());
+    if (times <= 3)
+      std::printf("seed %llu: %s\n  %.600s\n", static_cast<unsigned long long>(seed), verdict.kind.c_str(),
+                  verdict.message.c_str());
     std::fflush(stdout);
     if (flags.shrink) ShrinkAndPrint(tile_case, verdict, flags.checks);
   }
-  for (const auto& [kind, seen] : invalid) std::printf("no case: %d x %s (seed %llu)\n", seen.first, kind.c_str(), static_cast<unsigned long long>(seen.second));
+  for (const auto& [kind, seen] : invalid)
+    std::printf("no case: %d x %s (seed %llu)\n", seen.first, kind.c_str(), static_cast<unsigned long long>(seen.second));
   int total = 0;
   for (const auto& [kind, seen] : faults) {
     total += seen.first;
     std::printf("fault: %d x %s (seed %llu)\n", seen.first, kind.c_str(), static_cast<unsigned long long>(seen.second));
   }
-  std::printf("%llu programs from seed %llu: %d faults; %d simulations compared, %d unjudged, %d lowerings refused for resources, "
-              "%d compiled, %d of them spill\n",
-              static_cast<unsigned long long>(flags.count), static_cast<unsigned long long>(flags.seed), total, sum.simulated,
-              sum.unjudged, sum.refused, sum.compiled, sum.spills);
+  std::printf(
+      "%llu programs from seed %llu: %d faults; %d simulations compared, %d unjudged, %d lowerings refused for resources, "
+      "%d compiled, %d of them spill\n",
+      static_cast<unsigned long long>(flags.count), static_cast<unsigned long long>(flags.seed), total, sum.simulated,
+      sum.unjudged, sum.refused, sum.compiled, sum.spills);
   return total > 0 ? 1 : 0;
 }
 
@@ -85,15 +90,24 @@ int Main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i], value = arg.substr(std::min(arg.size(), arg.find('=') + 1));
     const auto is = [&](const char* name) { return arg.rfind(name, 0) == 0; };
-    if (is("--seed=")) flags.seed = value == "today" ? SeedOfToday() : std::strtoull(value.c_str(), nullptr, 10);
-    else if (is("--count=")) flags.count = std::strtoull(value.c_str(), nullptr, 10);
-    else if (is("--compile=")) flags.checks.compile = absl::StrSplit(value, ',');
-    else if (is("--device=")) flags.checks.device = value;
-    else if (is("--kind=")) flags.kind = value;
-    else if (arg == "--no-simulate") flags.checks.simulate = false;
-    else if (arg == "--shrink") flags.shrink = true;
-    else if (arg == "--print") flags.print = true;
-    else return std::fprintf(stderr, "program_generator: what is %s?\n", arg.c_str()), 2;
+    if (is("--seed="))
+      flags.seed = value == "today" ? SeedOfToday() : std::strtoull(value.c_str(), nullptr, 10);
+    else if (is("--count="))
+      flags.count = std::strtoull(value.c_str(), nullptr, 10);
+    else if (is("--compile="))
+      flags.checks.compile = absl::StrSplit(value, ',');
+    else if (is("--device="))
+      flags.checks.device = value;
+    else if (is("--kind="))
+      flags.kind = value;
+    else if (arg == "--no-simulate")
+      flags.checks.simulate = false;
+    else if (arg == "--shrink")
+      flags.shrink = true;
+    else if (arg == "--print")
+      flags.print = true;
+    else
+      return std::fprintf(stderr, "program_generator: what is %s?\n", arg.c_str()), 2;
   }
   return Run(flags);
 }

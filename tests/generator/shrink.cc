@@ -12,7 +12,8 @@ namespace {
 
 class Shrinker {
  public:
-  Shrinker(TileCase tile_case, const StillFails& fails, int max_tries) : best_(std::move(tile_case)), fails_(fails), left_(max_tries) {}
+  Shrinker(TileCase tile_case, const StillFails& fails, int max_tries)
+      : best_(std::move(tile_case)), fails_(fails), left_(max_tries) {}
 
   TileCase Run() {
     bool smaller = true;
@@ -143,7 +144,9 @@ bool Shrinker::SimplifyExpressions() {
             if (best_.program.exprs[arg].dtype == node.dtype) choices.push_back(arg);
           }
           const bool leaf = node.op == ExprOp::kIntImm || node.op == ExprOp::kFloatImm;
-          if (!leaf) choices.push_back(IsFloat(node.dtype) ? best_.program.exprs.Float(0, node.dtype) : best_.program.exprs.Int(0, node.dtype));
+          if (!leaf)
+            choices.push_back(IsFloat(node.dtype) ? best_.program.exprs.Float(0, node.dtype)
+                                                  : best_.program.exprs.Int(0, node.dtype));
         });
         exists |= at > operand;
         for (Expr choice : choices) {

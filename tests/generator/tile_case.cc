@@ -53,7 +53,9 @@ std::string ValueText(DType type, const uint8_t* at) {
 
 std::vector<TensorArg> CallData::Args() {
   std::vector<TensorArg> args;
-  for (Tensor& tensor : tensors) args.push_back({tensor.bytes.data(), tensor.dtype, tensor.shape, tensor.is_dense ? absl::Span<const int64_t>() : tensor.strides});
+  for (Tensor& tensor : tensors)
+    args.push_back(
+        {tensor.bytes.data(), tensor.dtype, tensor.shape, tensor.is_dense ? absl::Span<const int64_t>() : tensor.strides});
   return args;
 }
 
@@ -76,7 +78,8 @@ absl::StatusOr<CallData> MakeCall(const TileCase& tile_case, int64_t max_bytes) 
     TILERT_RETURN_IF_ERROR(BindShape(program, buffer, bound, &shape));
     CallData::Tensor tensor{param.index, param.access, buffer.dtype, {shape.shape.begin(), shape.shape.end()}, {}, {}};
     for (size_t d = 0; d < tensor.shape.size(); ++d) {
-      TILERT_ASSIGN_OR_RETURN(const int64_t stride, buffer.strides.empty() ? shape.strides[d] : EvalBound(program, buffer.strides[d], bound));
+      TILERT_ASSIGN_OR_RETURN(const int64_t stride,
+                              buffer.strides.empty() ? shape.strides[d] : EvalBound(program, buffer.strides[d], bound));
       tensor.strides.push_back(stride);
     }
     if (buffer.strides.empty()) tensor.is_dense = true;

@@ -1,5 +1,7 @@
 #include "tests/generator/tile_generator.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -22,9 +24,10 @@ double Range(DType type) {
 }
 
 DType Generator::ElementType() {
-  return Of({DType::kFloat32, DType::kFloat32, DType::kFloat32, DType::kFloat16, DType::kFloat16, DType::kBFloat16, DType::kBFloat16,
-             DType::kInt32, DType::kInt32, DType::kInt8, DType::kUInt8, DType::kInt16, DType::kUInt16, DType::kInt64,
-             DType::kUInt32, DType::kUInt64, DType::kFloat64, DType::kFloat8E4M3, DType::kFloat8E5M2, DType::kBool});
+  return Of({DType::kFloat32,  DType::kFloat32,  DType::kFloat32,    DType::kFloat16,    DType::kFloat16,
+             DType::kBFloat16, DType::kBFloat16, DType::kInt32,      DType::kInt32,      DType::kInt8,
+             DType::kUInt8,    DType::kInt16,    DType::kUInt16,     DType::kInt64,      DType::kUInt32,
+             DType::kUInt64,   DType::kFloat64,  DType::kFloat8E4M3, DType::kFloat8E5M2, DType::kBool});
 }
 
 void Generator::Dims() {
@@ -40,7 +43,8 @@ void Generator::Dims() {
   inputs_.push_back(NewTensor("I", DType::kInt32, {dims_[0], dims_[1]}, Access::kIn));
   for (int i = 1 + Pick(3); i > 0; --i) {
     std::vector<std::pair<Val, int64_t>> shape;
-    for (int rank = 1 + Pick(3); rank > 0; --rank) shape.push_back(Chance(80) || rank < 3 ? One(dims_) : std::pair<Val, int64_t>{2, 2});
+    for (int rank = 1 + Pick(3); rank > 0; --rank)
+      shape.push_back(Chance(80) || rank < 3 ? One(dims_) : std::pair<Val, int64_t>{2, 2});
     inputs_.push_back(NewTensor("X", ElementType(), shape, Access::kIn));
   }
 }
@@ -62,12 +66,6 @@ TensorRef Generator::NewTensor(const char* stem, DType type, const std::vector<s
   }
   tensor.buf = b_.Tensor(Name(stem), type, extents, access, strides);
   return tensor;
-}
-
-std::pair<Val, int64_t> Generator::Extent() {
-  if (Chance(50)) return One(dims_);
-  const int64_t n = 1 + Pick(100);
-  return {n, n};
 }
 
 void Generator::OpenGrid() {
@@ -108,7 +106,8 @@ void Generator::OpenGrid() {
 void Generator::LaunchOne() {
   threads_ = Of<int64_t>({128, 128, 128, 256, 256, 64, 32, 96, 160, 384, 512, 1, 7, 16, 33, 1000});
   extents_.clear();
-  for (int i = 0; i < 3; ++i) extents_.push_back(Of<int64_t>({1, 2, 3, 5, 8, 16, 16, 17, 24, 32, 32, 33, 48, 64, 64, 80, 96, 100, 128, 160, 192}));
+  for (int i = 0; i < 3; ++i)
+    extents_.push_back(Of<int64_t>({1, 2, 3, 5, 8, 16, 16, 17, 24, 32, 32, 33, 48, 64, 64, 80, 96, 100, 128, 160, 192}));
   uniforms_.clear(), tiles_.clear(), targets_.clear(), vars_.clear();
   shared_bytes_ = fragment_bytes_ = 0;
   runs_ = 1;

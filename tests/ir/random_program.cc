@@ -116,7 +116,7 @@ std::vector<Val> Generator::Subscripts(const Buf& buf, int depth) {
 
 Tile Generator::Box(const Buf& buf, std::vector<Val> extent) {
   std::vector<Val> start;
-  for (size_t i = 0; i < extent.size(); ++i) start.push_back(Flip() ? Val(Pick(3) * 16) : IndexExpr(2));
+  for (size_t i = 0; i < extent.size(); ++i) start.push_back(Flip() ? Val((Pick(4) - 1) * 16) : IndexExpr(2));
   return buf.At(start, std::move(extent));
 }
 

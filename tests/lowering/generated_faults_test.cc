@@ -50,15 +50,20 @@ constexpr DType kI8 = DType::kInt8, kI32 = DType::kInt32, kF16 = DType::kFloat16
 TEST(GeneratedFaults, ExtentsOfABlock) {
   ExpectAgrees("extents_of_a_block", Matrices(kI32, {{1, 1}, {8, 32}, {61, 40}, {75, 30}}));
 }
-TEST(GeneratedFaults, PointsOfALaunch) { ExpectAgrees("points_of_a_launch", Matrices(kF32, {{1, 1}, {3, 128}, {2, 300}, {4, 0}})); }
-TEST(GeneratedFaults, NarrowScan) { ExpectAgrees("narrow_scan", {{{kI8, {6, 70}}, {kI32, {6, 64}}}, {{kI8, {1, 3}}, {kI32, {1, 64}}}}); }
+TEST(GeneratedFaults, PointsOfALaunch) {
+  ExpectAgrees("points_of_a_launch", Matrices(kF32, {{1, 1}, {3, 128}, {2, 300}, {4, 0}}));
+}
+TEST(GeneratedFaults, NarrowScan) {
+  ExpectAgrees("narrow_scan", {{{kI8, {6, 70}}, {kI32, {6, 64}}}, {{kI8, {1, 3}}, {kI32, {1, 64}}}});
+}
 TEST(GeneratedFaults, HalfScan) { ExpectAgrees("half_scan", {{{kF16, {6, 70}}, {kF32, {6, 64}}}}); }
 TEST(GeneratedFaults, DoubleSum) { ExpectAgrees("double_sum", {{{kF32, {6, 64}}, {kF64, {6}}}}); }
 TEST(GeneratedFaults, LeastAbsolute) { ExpectAgrees("least_absolute", {{{kI8, {6, 40}}, {kI32, {6}}}}); }
 TEST(GeneratedFaults, StoresInTurn) { ExpectAgrees("stores_in_turn", Matrices(kI32, {{1, 1}, {8, 32}, {19, 40}})); }
 TEST(GeneratedFaults, OnePointManyThreads) { ExpectAgrees("one_point_many_threads", Matrices(kI32, {{1, 1}, {2, 8}, {5, 12}})); }
 TEST(GeneratedFaults, TurnedRegisters) {
-  ExpectAgrees("turned_registers", {{{kF16, {96, 64}}, {kF16, {96, 32}}, {kF32, {64, 32}}}, {{kF16, {40, 64}}, {kF16, {40, 32}}, {kF32, {64, 32}}}});
+  ExpectAgrees("turned_registers",
+               {{{kF16, {96, 64}}, {kF16, {96, 32}}, {kF32, {64, 32}}}, {{kF16, {40, 64}}, {kF16, {40, 32}}, {kF32, {64, 32}}}});
 }
 TEST(GeneratedFaults, EveryThread) { ExpectAgrees("every_thread", Matrices(kI32, {{32, 256}, {40, 70}})); }
 TEST(GeneratedFaults, OneRow) {
