@@ -18,7 +18,6 @@ class Generator {
   TileCase Run();
 
  private:
-  // Choices.
   int Pick(int n) { return static_cast<int>(rng_() % static_cast<uint64_t>(n)); }
   bool Chance(int percent) { return Pick(100) < percent; }
   template <typename List>
