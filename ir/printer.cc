@@ -1,5 +1,6 @@
 #include "ir/printer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -393,7 +394,8 @@ void Printer::LaunchText(const Launch& launch, size_t position) {
   for (Expr e : launch.grid) args.Add(expr_.Index(e));
   args.Key("threads", expr_.Index(launch.threads));
   args.Key("name", Quoted(launch.name), launch.name != Cat("k", position)).Key("cooperative", "True", launch.cooperative);
-  if (!launch.cluster.empty()) args.Key("cluster_dims", expr_.Tuple(launch.cluster));
+  const auto is_one = [&](Expr e) { return p_.exprs.IsInt(e, 1); };
+  if (!std::all_of(launch.cluster.begin(), launch.cluster.end(), is_one)) args.Key("cluster_dims", expr_.Tuple(launch.cluster));
   std::vector<std::string> vars;
   for (VarId var : launch.block_vars) {
     DeclareVar(var);

@@ -1,4 +1,5 @@
 // The builder's tables, expressions, control flow and dispatch over statements.
+#include <algorithm>
 #include <utility>
 
 #include "ir/status_util.h"
@@ -174,7 +175,16 @@ absl::Status PlanBuilder::EmitBlock(const Block& block, kir::Block& out, bool ke
   }
   FlushAsync();
   FillNow({});
-  if (!keep_open) RetireAll();
+  // Registers that are declared here end here.
+  absl::flat_hash_set<BufferId> declared;
+  for (const kir::Stmt& stmt : out) {
+    if (auto* declare = std::get_if<kir::Declare>(&stmt.op)) declared.insert(declare->buffer);
+  }
+  const auto ends = [&](const OpenGroup& group) {
+    return declared.contains(group.acc) || std::any_of(group.reads.begin(), group.reads.end(), [&](BufferId id) { return declared.contains(id); });
+  };
+  const auto last = std::find_if(open_.rbegin(), open_.rend(), ends);
+  Retire(keep_open ? static_cast<size_t>(open_.rend() - last) : open_.size());
   lazy_fills_ = std::move(outer_fills);
   block_ = outer;
   return absl::OkStatus();

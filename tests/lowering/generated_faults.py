@@ -183,3 +183,20 @@ def one_row(X: T.Tensor((M, N), "bfloat16"), V: T.Tensor((64, N), "bfloat16"), Y
             T.copy(V[0, k * 16], v)
             T.gemm(x, v, acc, transpose_B=True)
         T.copy(acc, Y[bx, 0])
+
+
+@T.prim_func
+def registers_of_an_iteration(X: T.Tensor((M, N), "float16"), V: T.Tensor((M, N), "float16"), Y: T.Tensor((64, 32), "float32")):
+    # An operand in registers that each iteration makes anew ends with it: so does what is in flight.
+    with T.Kernel(1, threads=128) as bx:
+        v = T.alloc_shared((32, 32), "float16")
+        acc = T.alloc_fragment((64, 32), "float32")
+        T.clear(acc)
+        for k in T.Pipelined(T.ceildiv(N, 32), num_stages=2):
+            x = T.alloc_fragment((64, 32), "float16")
+            T.copy(X[0, k * 32], x)
+            T.copy(V[0, k * 32], v)
+            for i, j in T.Parallel(64, 32):
+                x[i, j] = T.floor(x[i, j])
+            T.gemm(x, v, acc, transpose_B=True)
+        T.copy(acc, Y)

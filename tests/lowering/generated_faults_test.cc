@@ -65,6 +65,11 @@ TEST(GeneratedFaults, TurnedRegisters) {
   ExpectAgrees("turned_registers",
                {{{kF16, {96, 64}}, {kF16, {96, 32}}, {kF32, {64, 32}}}, {{kF16, {40, 64}}, {kF16, {40, 32}}, {kF32, {64, 32}}}});
 }
+TEST(GeneratedFaults, RegistersOfAnIteration) {
+  const Bound bound{.of_magnitude = 0x1p-16};
+  ExpectAgrees("registers_of_an_iteration", {{{kF16, {64, 96}}, {kF16, {32, 96}}, {kF32, {64, 32}}}}, bound);
+  ExpectAgrees("registers_of_an_iteration", {{{kF16, {64, 20}}, {kF16, {32, 20}}, {kF32, {64, 32}}}}, bound);
+}
 TEST(GeneratedFaults, EveryThread) { ExpectAgrees("every_thread", Matrices(kI32, {{32, 256}, {40, 70}})); }
 TEST(GeneratedFaults, OneRow) {
   ExpectAgrees("one_row", {{{kBF16, {2, 80}}, {kBF16, {64, 80}}, {kF32, {2, 64}}}}, {.of_magnitude = 0x1p-16});
