@@ -131,29 +131,45 @@ void PlanBuilder::CombineInto(BufferId dst, BufferId src, ReduceOp op) {
   Emit(std::move(loop));
 }
 
-// dst[dst_dims…] = src[src_dims…] with other dims at 0: a renaming of registers where the threads agree, else through shared memory.
+// dst[dst_dims…] = src[src_dims…] with other dims, of one element, at 0: a renaming of registers where the threads agree, else through shared memory.
 void PlanBuilder::MoveFragment(BufferId dst, BufferId src, const std::vector<int>& dst_dims, const std::vector<int>& src_dims) {
-  FragmentLayout to = Project(k_.buffers[dst].layout, dst_dims), from = Project(k_.buffers[src].layout, src_dims);
-  const auto side = [&](BufferId id, const std::vector<int>& dims) {
+  const FragmentLayout dst_layout = k_.buffers[dst].layout, src_layout = k_.buffers[src].layout;
+  // Dims to loop over: those that move, and before them what threads hold as padding of others, lest they seem to hold the element itself.
+  const auto with_padding = [](const FragmentLayout& layout, std::vector<int> dims) {
+    for (int d = static_cast<int>(layout.dims.size()); d-- > 0;) {
+      if (layout.dims[d].padded() > 1 && std::count(dims.begin(), dims.end(), d) == 0) dims.insert(dims.begin(), d);
+    }
+    return dims;
+  };
+  // The side that has `dims`, of which the last ones follow the last dims of a loop of rank `loop_rank`.
+  const auto side = [&](BufferId id, const std::vector<int>& dims, size_t loop_rank) {
     kir::TileAccess access;
     access.buffer = id;
     const size_t rank = k_.buffers[id].layout.dims.size();
     access.start.assign(rank, Int(0));
     access.follows.assign(rank, -1);
     access.inside.assign(rank, true);
-    for (size_t i = 0; i < dims.size(); ++i) access.follows[dims[i]] = static_cast<int>(i);
+    for (size_t i = 0; i < dims.size(); ++i) access.follows[dims[i]] = static_cast<int>(i + loop_rank - dims.size());
     return access;
   };
-  if (CanRead(from, to)) {
-    EmitTileCopy(side(dst, dst_dims), side(src, src_dims), std::move(to));
+  const std::vector<int> to_dims = with_padding(dst_layout, dst_dims), from_dims = with_padding(src_layout, src_dims);
+  FragmentLayout to = Project(dst_layout, to_dims), from = Project(src_layout, from_dims);
+  const FragmentLayout have = Project(src_layout, src_dims);
+  if (CanRead(have, Project(dst_layout, dst_dims))) {
+    EmitTileCopy(side(dst, to_dims, to_dims.size()), side(src, src_dims, to_dims.size()), std::move(to));
     return;
   }
   s_.report += Cat("  ", k_.buffers[src].name, " → ", k_.buffers[dst].name, ": converted through shared memory\n");
   std::vector<int64_t> extents;
-  for (const LayoutDim& dim : from.dims) extents.push_back(dim.extent);
+  for (const LayoutDim& dim : have.dims) extents.push_back(dim.extent);
   const BufferId scratch = NewScratch(k_.buffers[src].name, k_.buffers[src].dtype, extents);
-  EmitTileCopy(WholeAccess(scratch, extents.size()), side(src, src_dims), std::move(from));
-  EmitTileCopy(side(dst, dst_dims), WholeAccess(scratch, extents.size()), std::move(to));
+  const auto memory = [&](size_t loop_rank) {
+    kir::TileAccess access = WholeAccess(scratch, extents.size());
+    for (int& follows : access.follows) follows += follows < 0 ? 0 : static_cast<int>(loop_rank - extents.size());
+    return access;
+  };
+  EmitTileCopy(memory(from_dims.size()), side(src, from_dims, from_dims.size()), std::move(from));
+  EmitTileCopy(side(dst, to_dims, to_dims.size()), memory(to_dims.size()), std::move(to));
 }
 
 }  // namespace tilert

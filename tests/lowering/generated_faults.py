@@ -200,3 +200,18 @@ def registers_of_an_iteration(X: T.Tensor((M, N), "float16"), V: T.Tensor((M, N)
                 x[i, j] = T.floor(x[i, j])
             T.gemm(x, v, acc, transpose_B=True)
         T.copy(acc, Y)
+
+
+@T.prim_func
+def padded_row(X: T.Tensor((M, N), "float64"), Y: T.Tensor((1, 2), "float32")):
+    # A row whose layout comes from a loop over one row of a tile of two: what threads hold of the other is padding.
+    with T.Kernel(1, threads=32) as bx:
+        f = T.alloc_fragment((2, 2), "float64")
+        row = T.alloc_fragment((1, 2), "float32")
+        T.copy(X[0, 0], f)
+        T.fill(row, 1)
+        T.reduce_min(f, row, dim=0, clear=False)
+        for i, j in T.Parallel(1, 2):
+            if j < M:
+                row[i, j] = row[i, j] * 2 + T.cast(f[i, j], "float32")
+        T.copy(row, Y)

@@ -70,6 +70,10 @@ TEST(GeneratedFaults, RegistersOfAnIteration) {
   ExpectAgrees("registers_of_an_iteration", {{{kF16, {64, 96}}, {kF16, {32, 96}}, {kF32, {64, 32}}}}, bound);
   ExpectAgrees("registers_of_an_iteration", {{{kF16, {64, 20}}, {kF16, {32, 20}}, {kF32, {64, 32}}}}, bound);
 }
+TEST(GeneratedFaults, PaddedRow) {
+  ExpectAgrees("padded_row", {{{kF64, {2, 2}}, {kF32, {1, 2}}}, {{kF64, {1, 3}}, {kF32, {1, 2}}}},
+               {.relative = 0x1p-20, .of_magnitude = 0x1p-20});
+}
 TEST(GeneratedFaults, EveryThread) { ExpectAgrees("every_thread", Matrices(kI32, {{32, 256}, {40, 70}})); }
 TEST(GeneratedFaults, OneRow) {
   ExpectAgrees("one_row", {{{kBF16, {2, 80}}, {kBF16, {64, 80}}, {kF32, {2, 64}}}}, {.of_magnitude = 0x1p-16});
