@@ -138,7 +138,7 @@ def one_point_many_threads(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "in
 
 
 @T.prim_func
-def turned_registers(X: T.Tensor((M, N), "float16"), V: T.Tensor((M, N), "float16"), Y: T.Tensor((64, 32), "float32")):
+def turned_registers(X: T.Tensor((M, N), "float16"), V: T.Tensor((M, 32), "float16"), Y: T.Tensor((64, 32), "float32")):
     # An operand that is in registers, with K as its first dimension.
     with T.Kernel(1, threads=128) as bx:
         x = T.alloc_fragment((32, 64), "float16")
@@ -186,7 +186,7 @@ def one_row(X: T.Tensor((M, N), "bfloat16"), V: T.Tensor((64, N), "bfloat16"), Y
 
 
 @T.prim_func
-def registers_of_an_iteration(X: T.Tensor((M, N), "float16"), V: T.Tensor((M, N), "float16"), Y: T.Tensor((64, 32), "float32")):
+def registers_of_an_iteration(X: T.Tensor((M, N), "float16"), V: T.Tensor((32, N), "float16"), Y: T.Tensor((64, 32), "float32")):
     # An operand in registers that each iteration makes anew ends with it: so does what is in flight.
     with T.Kernel(1, threads=128) as bx:
         v = T.alloc_shared((32, 32), "float16")
