@@ -124,10 +124,15 @@ class Liveness {
 
   void Use(const kir::Stmt& stmt, int begin, int end) {
     for (const kir::SharedUse& use : kir::SharedUses(kernel_, stmt)) Extend(use.buffer, begin, end);
-    // A copy that nobody reads is in flight until it is waited for.
-    if (auto* wait = std::get_if<kir::CpAsyncWait>(&stmt.op)) {
-      for (const kir::Retired& retired : wait->retires) Extend(retired.buffer, begin, end);
-    }
+    // What is in flight touches its tiles until it is waited for, whoever else does.
+    const auto retire = [&](const std::vector<kir::Retired>& list) {
+      for (const kir::Retired& retired : list) {
+        if (kernel_.buffers[retired.buffer].space == kir::Space::kShared) Extend(retired.buffer, begin, end);
+      }
+    };
+    if (auto* wait = std::get_if<kir::CpAsyncWait>(&stmt.op)) retire(wait->retires);
+    if (auto* wait = std::get_if<kir::WgmmaWait>(&stmt.op)) retire(wait->retires);
+    if (auto* wait = std::get_if<kir::StoreWait>(&stmt.op)) retire(wait->retires);
   }
 
   void Extend(BufferId id, int begin, int end) {

@@ -53,7 +53,7 @@ class Checker {
  public:
   Checker(const TileCase& tile_case, const CheckOptions& options) : case_(tile_case), options_(options) {}
   Verdict Run() {
-    if (Valid() && RoundTrips() && Lowers() && RunsOnDevice()) verdict_.result = Verdict::Result::kOk;
+    static_cast<void>(Valid() && RoundTrips() && Lowers() && RunsOnDevice());
     return std::move(verdict_);
   }
 
@@ -178,6 +178,11 @@ bool Checker::LowersFor(const char* arch, const ArgClass& arg_class, const std::
   options.verify_each = true;
   const absl::StatusOr<Lowered> lowered = Lower(special_, arg_class, *FindTarget(arch), options);
   if (lowered.status().code() == absl::StatusCode::kResourceExhausted) return ++verdict_.refused, true;
+  if (lowered.status().code() == absl::StatusCode::kUnimplemented) {
+    Fault("not lowered", ToStd(lowered.status().message()));
+    verdict_.result = Verdict::Result::kNotLowered;
+    return false;
+  }
   if (!lowered.ok()) return Fault(Cat("lower ", what), ToStd(lowered.status().message()));
   std::string text;
   for (const kir::Kernel& kernel : lowered->kernel_ir) {

@@ -19,7 +19,8 @@ struct CheckOptions {
 // and the message without its numbers and names.
 struct Verdict {
   // kInvalid: the verifier refuses it, or the executor finds a race or a read of what was never written: not a case at all.
-  enum class Result { kOk, kInvalid, kFault };
+  enum class Result { kOk, kInvalid, kNotLowered, kFault };
+  // kNotLowered: all else is well, but the lowering says that it does not do something yet; `kind` is what it says.
   Result result = Result::kOk;
   std::string kind, message;
   int refused = 0;    // lowerings that stopped for lack of shared memory or registers

@@ -215,3 +215,23 @@ def padded_row(X: T.Tensor((M, N), "float64"), Y: T.Tensor((1, 2), "float32")):
             if j < M:
                 row[i, j] = row[i, j] * 2 + T.cast(f[i, j], "float32")
         T.copy(row, Y)
+
+
+@T.prim_func
+def read_in_flight(X: T.Tensor((M, 64), "float16"), V: T.Tensor((64, 64), "float16"), Y: T.Tensor((M, 64), "float32")):
+    # A gemm in flight reads its tiles until it is waited for: no other tile may lie there.
+    with T.Kernel(T.ceildiv(M, 64), threads=128) as bx:
+        x = T.alloc_shared((64, 64), "float16")
+        v = T.alloc_shared((64, 64), "float16")
+        acc = T.alloc_fragment((64, 64), "float32")
+        T.copy(X[bx * 64, 0], x)
+        T.copy(V, v)
+        T.gemm(x, v, acc, clear_accum=True)
+        s = T.alloc_shared((64, 64), "float16")
+        f = T.alloc_fragment((64, 64), "float16")
+        T.copy(X[bx * 64, 0], s)
+        for i, j in T.Parallel(64, 64):
+            f[i, j] = s[i, 63 - j]
+        for i, j in T.Parallel(64, 64):
+            acc[i, j] += T.cast(f[i, j], "float32")
+        T.copy(acc, Y[bx * 64, 0])
