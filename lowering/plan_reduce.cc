@@ -95,15 +95,22 @@ absl::Status PlanBuilder::EmitReduce(const Reduce& reduce) {
   const BufferId reduced = NewRegister(k_.buffers[dst].name + "_reduced", dtype, result);
   Emit(kir::Declare{reduced, false});
   Emit(kir::LaneReduce{op, reduced, src, axis, false, false});
-  const auto moving = [](const FragmentLayout& l, size_t want) {
+  const auto extents = [](const FragmentLayout& l) {
+    std::vector<int64_t> list;
+    for (const LayoutDim& dim : l.dims) list.push_back(dim.extent);
+    return list;
+  };
+  // Dims of one element are dropped on either side where the shapes differ by them; the others agree in order.
+  const bool same_shape = extents(dst_layout) == extents(result);
+  const auto paired = [&](const FragmentLayout& l) {
     std::vector<int> dims;
-    for (size_t d = 0; d < l.dims.size(); ++d) dims.push_back(static_cast<int>(d));
-    for (size_t d = l.dims.size(); d-- > 0 && dims.size() > want;) {
-      if (l.dims[d].extent == 1) dims.erase(dims.begin() + d);
+    for (size_t d = 0; d < l.dims.size(); ++d) {
+      if (same_shape || l.dims[d].extent != 1) dims.push_back(static_cast<int>(d));
     }
+    if (dims.empty() && !dst_layout.dims.empty() && !result.dims.empty()) dims = {0};
     return dims;
   };
-  const std::vector<int> dst_dims = moving(dst_layout, result.dims.size()), src_dims = moving(result, result.dims.size());
+  const std::vector<int> dst_dims = paired(dst_layout), src_dims = paired(result);
   if (dst_dims.size() != src_dims.size()) return Internal("a reduction's shapes disagree");
   if (reduce.clear) {
     MoveFragment(dst, reduced, dst_dims, src_dims);

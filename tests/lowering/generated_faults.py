@@ -235,3 +235,26 @@ def read_in_flight(X: T.Tensor((M, 64), "float16"), V: T.Tensor((64, 64), "float
         for i, j in T.Parallel(64, 64):
             acc[i, j] += T.cast(f[i, j], "float32")
         T.copy(acc, Y[bx * 64, 0])
+
+
+@T.prim_func
+def sums_of_one(X: T.Tensor((M, N), "int32"), Y: T.Tensor((3, 4, 2), "int32")):
+    # Dimensions of one element beside the one that is summed over.
+    with T.Kernel(1, threads=32) as bx:
+        s = T.alloc_shared((1, 2, 1), "int32")
+        a = T.alloc_fragment((1, 2, 1), "int32")
+        b = T.alloc_fragment((2,), "int32")
+        c = T.alloc_fragment((1, 4, 1, 2), "int32")
+        d = T.alloc_fragment((4, 1, 1), "int32")
+        T.copy(X[0, 0:2], s[0, 0:2, 0])
+        T.reduce_sum(s, a, dim=0)
+        T.reduce_max(s, b, dim=2)
+        for i, j, k, l in T.Parallel(1, 4, 1, 2):
+            c[i, j, k, l] = a[0, l, 0] * (j + 1) + b[l]
+        T.reduce_sum(c, d, dim=3)
+        T.fill(a, 5)
+        T.reduce_sum(s, a, dim=0, clear=False)
+        for j, l in T.Parallel(4, 2):
+            Y[0, j, l] = a[0, l, 0]
+            Y[1, j, l] = b[l]
+            Y[2, j, l] = d[j, 0, 0]

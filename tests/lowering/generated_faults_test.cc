@@ -78,6 +78,9 @@ TEST(GeneratedFaults, ReadInFlight) {
   ExpectAgrees("read_in_flight", {{{kF16, {100, 64}}, {kF16, {64, 64}}, {kF32, {100, 64}}}},
                {.relative = 0x1p-20, .of_magnitude = 0x1p-16});
 }
+TEST(GeneratedFaults, SumsOfOne) {
+  ExpectAgrees("sums_of_one", {{{kI32, {1, 2}}, {kI32, {3, 4, 2}}}, {{kI32, {2, 5}}, {kI32, {3, 4, 2}}}});
+}
 TEST(GeneratedFaults, EveryThread) { ExpectAgrees("every_thread", Matrices(kI32, {{32, 256}, {40, 70}})); }
 TEST(GeneratedFaults, OneRow) {
   ExpectAgrees("one_row", {{{kBF16, {2, 80}}, {kBF16, {64, 80}}, {kF32, {2, 64}}}}, {.of_magnitude = 0x1p-16});
