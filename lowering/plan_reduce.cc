@@ -86,22 +86,21 @@ absl::Status PlanBuilder::EmitReduce(const Reduce& reduce) {
   const FragmentLayout result = Project(layout, keep);
   // The destination as the reduction sees it: without the unit dimension it may keep in place of the axis.
   const FragmentLayout dst_layout = k_.buffers[dst].layout;
-  const bool same_rank = dst_layout.dims.size() == result.dims.size();
+  const auto extents = [](const FragmentLayout& l) {
+    std::vector<int64_t> list;
+    for (const LayoutDim& dim : l.dims) list.push_back(dim.extent);
+    return list;
+  };
+  const bool same_shape = extents(dst_layout) == extents(result);
   const bool same_type = k_.buffers[dst].dtype == dtype;
-  if (same_rank && same_type && CanRead(result, dst_layout)) {
+  if (same_shape && same_type && CanRead(result, dst_layout)) {
     Emit(kir::LaneReduce{op, dst, src, axis, false, !reduce.clear});
     return absl::OkStatus();
   }
   const BufferId reduced = NewRegister(k_.buffers[dst].name + "_reduced", dtype, result);
   Emit(kir::Declare{reduced, false});
   Emit(kir::LaneReduce{op, reduced, src, axis, false, false});
-  const auto extents = [](const FragmentLayout& l) {
-    std::vector<int64_t> list;
-    for (const LayoutDim& dim : l.dims) list.push_back(dim.extent);
-    return list;
-  };
   // Dims of one element are dropped on either side where the shapes differ by them; the others agree in order.
-  const bool same_shape = extents(dst_layout) == extents(result);
   const auto paired = [&](const FragmentLayout& l) {
     std::vector<int> dims;
     for (size_t d = 0; d < l.dims.size(); ++d) {
