@@ -96,7 +96,9 @@ UNROLL
 enum Flag : u64 { kNotGiven = 0, kGiven = 0xb5c0fbcfec4d3b2full };
 DEV void sums_given(u8* flag, int lane) {
   __syncwarp();
-  if (lane == 0) asm volatile("st.release.gpu.global.b64 [%0], %1;" :: "l"(flag), "l"((u64)kGiven) : "memory");
+  if (lane == 0) {
+    asm volatile("st.release.gpu.global.b64 [%0], %1;" :: "l"(flag), "l"((u64)kGiven) : "memory");
+  }
 }
 DEV void sums_wait(const u8* flag, int lane) {
   if (lane == 0) {
@@ -109,5 +111,7 @@ DEV void sums_wait(const u8* flag, int lane) {
 }
 DEV void sums_taken(u8* flag, int lane) {
   __syncwarp();
-  if (lane == 0) asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" :: "l"(flag), "l"((u64)kNotGiven) : "memory");
+  if (lane == 0) {
+    asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" :: "l"(flag), "l"((u64)kNotGiven) : "memory");
+  }
 }
