@@ -45,7 +45,7 @@ struct CubinKernel {
   struct Arg {
     enum class Kind : uint8_t { kInvalid, kTensor, kDim, kScalar, kTensorMap, kGiven };
     Kind kind = Kind::kInvalid;
-    uint32_t index = kNoId;  // BufferId, dim or scalar of the program; kTensorMap: index into maps; kGiven: bytes of workspace for each block
+    uint32_t index = kNoId;  // BufferId, dim or scalar of the program; kTensorMap: index into maps; kGiven: bytes for each block
     uint32_t bytes = 0;
     bool operator==(const Arg&) const = default;
   };

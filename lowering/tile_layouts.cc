@@ -7,8 +7,8 @@
 #include "ir/status_util.h"
 #include "lowering/affine.h"
 #include "lowering/fragment_uses.h"
-#include "lowering/tile_banks.h"
 #include "lowering/tile_access.h"
+#include "lowering/tile_banks.h"
 #include "lowering/tile_gemm.h"
 #include "lowering/tile_roles.h"
 #include "lowering/tile_state.h"
@@ -93,9 +93,11 @@ class LayoutSolver {
     const GemmChoice choice = ChooseGemm(s_, gemm);
     if (choice.unit == GemmUnit::kSimt) return;
     const std::string_view unit = choice.unit == GemmUnit::kMma ? "mma" : choice.transposed ? "wgmma (transposed)" : "wgmma";
-    if (Unset(gemm.c.buffer) && gemm.c.extent.size() == 2) Set(gemm.c.buffer, AccumulatorLayout(s_, gemm, choice), Cat(unit, " accumulator"));
+    if (Unset(gemm.c.buffer) && gemm.c.extent.size() == 2)
+      Set(gemm.c.buffer, AccumulatorLayout(s_, gemm, choice), Cat(unit, " accumulator"));
     const auto operand = [&](const Region& region, FragmentLayout layout, std::string_view name) {
-      if (Unset(region.buffer) && s_.IsWhole(region) && region.extent.size() == 2) Set(region.buffer, std::move(layout), Cat(unit, name));
+      if (Unset(region.buffer) && s_.IsWhole(region) && region.extent.size() == 2)
+        Set(region.buffer, std::move(layout), Cat(unit, name));
     };
     operand(gemm.a, OperandALayout(s_, gemm, choice), " operand A");
     operand(gemm.b, OperandBLayout(s_, gemm, choice), " operand B");
@@ -130,22 +132,35 @@ class LayoutSolver {
     FragmentLayout dst = Project(src, keep);
     const std::vector<int64_t> shape = s_.Shape(reduce.dst.buffer);
     if (shape.size() == src.dims.size()) dst.dims.insert(dst.dims.begin() + reduce.axis, LayoutDim{1, {}});
-    if (dst.dims.size() == shape.size()) Set(reduce.dst.buffer, std::move(dst), "result of a reduction");
+    if (ExtentsOf(dst) != shape) dst = WithShape(dst, shape);
+    if (ExtentsOf(dst) == shape) Set(reduce.dst.buffer, std::move(dst), "result of a reduction");
+  }
+
+  static std::vector<int64_t> ExtentsOf(const FragmentLayout& layout) {
+    std::vector<int64_t> extents;
+    for (const LayoutDim& dim : layout.dims) extents.push_back(dim.extent);
+    return extents;
+  }
+  // `layout` of a shape that differs in dims of one element alone; as it is, if there are fewer or more others.
+  static FragmentLayout WithShape(const FragmentLayout& layout, const std::vector<int64_t>& shape) {
+    const std::vector<int> from = MovingDims(ExtentsOf(layout)), to = MovingDims(shape);
+    if (from.size() != to.size()) return layout;
+    FragmentLayout result{{}, layout.warps};
+    for (size_t d = 0, next = 0; d < shape.size(); ++d) {
+      const bool moves = next < to.size() && to[next] == static_cast<int>(d);
+      result.dims.push_back(moves ? layout.dims[static_cast<size_t>(from[next++])] : LayoutDim{1, {}});
+    }
+    return result;
   }
 
   void ThroughCopy(const Copy& copy) {
     const BufferId src = copy.src.buffer, dst = copy.dst.buffer;
-    if (!IsFragment(src) || !IsFragment(dst) || Unset(src) == Unset(dst) || !s_.IsWhole(copy.src) || !s_.IsWhole(copy.dst)) return;
+    if (!IsFragment(src) || !IsFragment(dst) || Unset(src) == Unset(dst) || !s_.IsWhole(copy.src) || !s_.IsWhole(copy.dst))
+      return;
     const BufferId known = Unset(src) ? dst : src, open = Unset(src) ? src : dst;
-    const std::vector<int> from = MovingDims(s_.Shape(known)), to = MovingDims(s_.Shape(open));
-    if (from.size() != to.size()) return;
-    const FragmentLayout moving = Project(s_.fragments[known], from);
-    FragmentLayout layout;
+    FragmentLayout layout = WithShape(s_.fragments[known], s_.Shape(open));
+    if (ExtentsOf(layout) != s_.Shape(open)) return;
     layout.warps = s_.warps;
-    for (size_t d = 0, next = 0; d < s_.Shape(open).size(); ++d) {
-      const bool moves = next < to.size() && to[next] == static_cast<int>(d);
-      layout.dims.push_back(moves ? moving.dims[next++] : LayoutDim{1, {}});
-    }
     Set(open, std::move(layout), "follows its copy");
   }
 
@@ -165,7 +180,8 @@ class LayoutSolver {
     for (const Copy* copy : copies_) {
       if (copy->src.buffer != id && copy->dst.buffer != id) continue;
       const BufferId other = copy->src.buffer == id ? copy->dst.buffer : copy->src.buffer;
-      const int64_t bytes = s_.scope(other) == Scope::kGlobal ? std::min<int64_t>(kVectorBytes, s_.Alignment(other)) : kVectorBytes;
+      const int64_t bytes =
+          s_.scope(other) == Scope::kGlobal ? std::min<int64_t>(kVectorBytes, s_.Alignment(other)) : kVectorBytes;
       vector = std::max<int64_t>(1, bytes / DTypeBytes(s_.buffer(other).dtype));
       if (s_.scope(other) == Scope::kGlobal) break;
     }

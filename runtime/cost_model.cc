@@ -171,7 +171,8 @@ class CostModelBuilder {
       bytes /= 100;
     }
     At(times, more).bytes += bytes;
-    if (any_arguments_) At(times, extents.dynamic).elements += static_cast<double>(extents.product()) * kSingleElement * kSimtLanes;
+    const double single = static_cast<double>(extents.product()) * kSingleElement * kSimtLanes;
+    if (any_arguments_) At(times, extents.dynamic).elements += single;
   }
   // The bytes by which a row of a tensor is longer than whole lines, if it has rows.
   Expr UnevenPitch(const Buffer& tensor) {

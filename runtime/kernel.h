@@ -74,11 +74,7 @@ class Kernel {
   absl::Status AddVariant(const Schedule& schedule, ArgClass arg_class, CacheKeyParts& parts);
 
   // kernel_prepare.cc
-  // A variant of this kernel, or of one that it needs.
-  struct Missing {
-    Kernel* kernel;
-    Variant* variant;
-  };
+  struct Missing { Kernel* kernel; Variant* variant; };  // of this kernel, or of one that it needs
   void AddMissing(std::vector<Missing>& missing);
   std::vector<absl::StatusOr<CacheEntry>> Obtain(const std::vector<Missing>& missing, PrepareMode mode);
   void LoadRestriding(absl::Span<const Missing> missing, absl::Span<const absl::StatusOr<CacheEntry>> entries, PrepareMode mode);

@@ -4,14 +4,14 @@ DEV int same_in_warp(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 DEV u32 same_in_warp(u32 x) { return __shfl_sync(0xffffffffu, x, 0); }
 DEV bool same_in_warp(bool x) { return same_in_warp((int)x) != 0; }
 
-// What worker number `worker` of `workers` does of `tiles` tiles of `trips` iterations each: whole tiles, as often as `workers` goes into them; of what is left as many
+// What worker number `worker` of `workers` does of `tiles` tiles of `iterations_each` iterations each: whole tiles, as often as `workers` goes into them; of what is left as many
 // iterations as the others, one at most apart, the last first. Where there are several workers for each tile that is left, all tiles get equally many if that leaves
 // no more than an eighth of the workers without.
 struct Shares {
   u32 tile = 0;
   int begin = 0, end = 0;
   u32 worker;
-  DEV Shares(u32 number, u32 count, u32 tiles, int each) : worker(number), workers(count), trips(each), next_whole(number) {
+  DEV Shares(u32 number, u32 count, u32 tiles, int each) : worker(number), workers(count), iterations_each(each), next_whole(number) {
     whole = each > 0 ? tiles / count * count : tiles;
     left = tiles - whole;
     const u32 even = left > 0 && 2 * left <= count ? count / left * left : 0;
@@ -19,13 +19,13 @@ struct Shares {
   }
   // What is not kept is computed again: the producer has few registers.
   DEV bool next() {
-    if (next_whole < whole) return tile = next_whole, next_whole += workers, begin = 0, end = trips, true;
-    const i64 first = starts(worker), last = next_whole == kShared ? (i64)(tile - whole) * trips + begin : starts(worker + 1);
+    if (next_whole < whole) return tile = next_whole, next_whole += workers, begin = 0, end = iterations_each, true;
+    const i64 first = starts(worker), last = next_whole == kShared ? (i64)(tile - whole) * iterations_each + begin : starts(worker + 1);
     next_whole = kShared;
     if (last <= first) return false;
-    const u32 number = (u32)((u64)(last - 1) / (u32)trips);
+    const u32 number = (u32)((u64)(last - 1) / (u32)iterations_each);
     tile = whole + number;
-    const i64 start = (i64)number * trips;
+    const i64 start = (i64)number * iterations_each;
     begin = start > first ? 0 : (int)(first - start);
     end = (int)(last - start);
     return true;
@@ -33,7 +33,7 @@ struct Shares {
   // Moves `other`, the worker itself at first, on to the next that has iterations of the tile before its own; false: nobody has.
   DEV bool helped_by(u32& other) const {
     if (tile < whole) return false;
-    const i64 start = (i64)(tile - whole) * trips;
+    const i64 start = (i64)(tile - whole) * iterations_each;
     i64 from = starts(other);
     while (from > start) {
       const i64 to = from;
@@ -45,9 +45,9 @@ struct Shares {
 
  private:
   enum : u32 { kShared = 0xffffffff };
-  DEV i64 starts(u32 number) const { return (i64)((u64)left * trips * min(number, sharers) / sharers); }
+  DEV i64 starts(u32 number) const { return (i64)((u64)left * iterations_each * min(number, sharers) / sharers); }
   u32 workers, whole, left, sharers;
-  int trips;
+  int iterations_each;
   u32 next_whole;
 };
 
