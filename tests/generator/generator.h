@@ -59,7 +59,7 @@ class Generator {
   void Dump(const TileRef& tile);
   void ThroughWorkspace();
   void AddAtomics();
-  void Hint();
+  void Hint(int depth);
   bool Fits(const std::vector<int64_t>& shape, DType type, Scope scope);
   int64_t Elements(const std::vector<int64_t>& shape) const;
   double DefaultLimit(DType type) const;

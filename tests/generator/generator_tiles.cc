@@ -336,9 +336,10 @@ void Generator::AddAtomics() {
   b_.Close();
 }
 
-void Generator::Hint() {
+void Generator::Hint(int depth) {
   switch (Pick(5)) {
     case 4: {
+      if (depth != 2) return;  // what it means under a condition is not said
       const TensorRef& tensor = One(inputs_);
       return b_.Add(Annotate{AnnotationKind::kSafeValue, tensor.buf.id(), {b_.E(b_.Lit(int64_t{1}).As(&b_, tensor.type))}, ""});
     }

@@ -151,7 +151,7 @@ void Generator::Statement(int depth) {
   if (choice < 66) return ThroughWorkspace();
   if (choice < 69) return AddAtomics();
   if (choice < 71) return Dump(AnyTile());
-  if (choice < 73) return Hint();
+  if (choice < 73) return Hint(depth);
   if (choice < 75 && !vars_.empty()) return b_.Store(vars_[0], {}, vars_[0]() * 3 + b_.Cast(One(uniforms_).value, DType::kInt32));
   if (depth == 0) return Parallel(AnyTile());
   if (choice < 80) return Branch(depth);
