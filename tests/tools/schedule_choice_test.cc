@@ -86,7 +86,7 @@ TEST_F(ScheduleChoice, ShapesGetTheTileThatWasMeasuredToBeBest) {
       {"gemm_nt_bf16", Mnk(128, 14336, 4096), {"128x112"}},
       {"gemm_nn_bf16", Mnk(128, 14336, 4096), {"128x128"}},
       {"gemm_nt_bf16", Mnk(257, 4104, 4104), {"136x128c2e"}},
-      {"gemm_nn_bf16", Mnk(257, 4104, 4104), {"136x128c2e"}},
+      {"gemm_nn_bf16", Mnk(257, 4104, 4104), {"136x128s2"}},
       {"gemm_nt_bf16", Mnk(4095, 4096, 4104), {"128x256c2"}},
       {"gemm_nn_bf16", Mnk(4095, 4096, 4104), {"128x256"}},
   };

@@ -84,19 +84,18 @@ Bundle StandardBundle(std::string* bytes) {
   return bundle.ok() ? *std::move(bundle) : Bundle();
 }
 
-// `program` with `constants`, else defaults, for both classes of arguments.
-void AddJobs(const Program& program, const std::map<std::string, int64_t>& constants, const Target& target,
-             const std::string& name, std::vector<Job>& jobs) {
+// `program` with `constants`, else defaults.
+void AddJob(const Program& program, const std::map<std::string, int64_t>& constants, const Target& target, bool general,
+            const std::string& name, std::vector<Job>& jobs) {
   const absl::StatusOr<Program> special = Specialize(program, constants);
   ASSERT_TRUE(special.ok()) << name << ": " << special.status();
   const auto shared = std::make_shared<const Program>(*special);
-  for (const bool general : {false, true}) {
-    const ArgClass arg_class = general ? GeneralArgClass(*shared) : FastArgClass(*shared);
-    jobs.push_back({shared, target, arg_class, name + (general ? " general" : " fast")});
-  }
+  const ArgClass arg_class = general ? GeneralArgClass(*shared) : FastArgClass(*shared);
+  jobs.push_back({shared, target, arg_class, Cat(name, general ? " general" : " fast")});
 }
 
-// What hosts compile: the variants for a target, and the defaults where no variant is for all dims.
+// What hosts compile: for fast arguments the variants for a target, and the defaults where no variant is for all dims; for others the
+// defaults.
 std::vector<Job> JobsOf(const Bundle& bundle) {
   std::vector<Job> jobs;
   for (const auto& [arch, family] : kArchs) {
@@ -109,9 +108,10 @@ std::vector<Job> JobsOf(const Bundle& bundle) {
         const bool fits = variant.program == i && (variant.target.empty() || variant.target == arch);
         if (!fits || std::string_view(family) != "auto") continue;
         needs_default = needs_default && !variant.guards.empty();
-        AddJobs(program, variant.constants, target, Cat(name, " ", variant.name), jobs);
+        AddJob(program, variant.constants, target, false, Cat(name, " ", variant.name), jobs);
       }
-      if (needs_default) AddJobs(program, {}, target, name, jobs);
+      if (needs_default) AddJob(program, {}, target, false, name, jobs);
+      AddJob(program, {}, target, true, name, jobs);
     }
   }
   return jobs;
