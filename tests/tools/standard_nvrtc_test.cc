@@ -94,8 +94,8 @@ void AddJob(const Program& program, const std::map<std::string, int64_t>& consta
   jobs.push_back({shared, target, arg_class, Cat(name, general ? " general" : " fast")});
 }
 
-// What hosts compile: for fast arguments the variants for a target, and the defaults where no variant is for all dims; for others the
-// defaults.
+// What hosts compile: for fast arguments the variants for a target, and the defaults where no variant is for all dims; for others
+// the defaults.
 std::vector<Job> JobsOf(const Bundle& bundle) {
   std::vector<Job> jobs;
   for (const auto& [arch, family] : kArchs) {
