@@ -59,22 +59,21 @@ size_t Kernel::Pick(const LaunchValues& values, bool may_give) const {
 
 // Code that takes workspace of its own is for launches that bring it, behind the program's.
 absl::StatusOr<const ReadyCode*> Kernel::Choose(const LaunchRequest& request, const LaunchValues& values, LaunchMaps& maps) {
-  const cuda::Stream stream = request.stream;
   size_t index = Pick(values, true);
   if (!variants_[index]->is_settled()) {
-    TILERT_RETURN_IF_ERROR(PrepareForLaunch(stream));
+    TILERT_RETURN_IF_ERROR(PrepareForLaunch(request.stream));
     index = Pick(values, true);  // now it is known what cannot be compiled
   }
-  if (const ReadyCode* const giving = Giving(values)) {
+  const ReadyCode* ready = variants_[index]->ready.load(std::memory_order_acquire);
+  if (ready != nullptr && ready->gives()) {
     const bool has_room = request.workspace != nullptr &&
                           reinterpret_cast<uintptr_t>(request.workspace) % kWorkspaceAlignment == 0 &&
-                          request.workspace_bytes >= plan_.WorkspaceBytes(values) + giving->GivenBytes(values);
-    if (!has_room) index = Pick(values, false);
+                          request.workspace_bytes >= plan_.WorkspaceBytes(values) + ready->GivenBytes(values);
+    if (!has_room) ready = variants_[Pick(values, false)]->ready.load(std::memory_order_acquire);
   }
-  const ReadyCode* ready = variants_[index]->ready.load(std::memory_order_acquire);
   if (ready != nullptr && ready->MakeMaps(values, maps)) return ready;
   const Variant& general = *variants_.back();
-  if (!general.is_settled()) TILERT_RETURN_IF_ERROR(PrepareForLaunch(stream));
+  if (!general.is_settled()) TILERT_RETURN_IF_ERROR(PrepareForLaunch(request.stream));
   ready = general.ready.load(std::memory_order_acquire);
   if (ready != nullptr && ready->MakeMaps(values, maps)) return ready;
   return Internal("'", program().name, "' has no variant for these arguments");
@@ -153,8 +152,9 @@ absl::Status Kernel::Launch(const LaunchRequest& request) {
     return Execute(program(), request.tensors, request.scalars, exec);
   }
   TILERT_RETURN_IF_ERROR(runtime_->CheckContext());
-  const bool wants_none = program().workspaces.empty() && !MayGive();
-  if (request.workspace != nullptr || wants_none || !options.hooks.allocate) return Enqueue(request, values);
+  if (request.workspace != nullptr || !options.hooks.allocate || (program().workspaces.empty() && !MayGive())) {
+    return Enqueue(request, values);
+  }
   LaunchRequest with_workspace = request;
   TILERT_ASSIGN_OR_RETURN(with_workspace.workspace_bytes, WorkspaceBytes(request.tensors, request.scalars));
   if (with_workspace.workspace_bytes == 0) return Enqueue(request, values);
