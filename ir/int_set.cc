@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/int_math.h"
+
 namespace tilert {
 namespace {
 
@@ -10,8 +12,6 @@ constexpr size_t kMaxParts = 4096;
 constexpr int64_t kFar = int64_t{1} << 60;
 
 bool IsFar(int64_t value) { return value < -kFar || value > kFar; }
-
-int64_t FloorDivide(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
 
 }  // namespace
 
@@ -81,7 +81,7 @@ IntSet IntSet::DividedBy(int64_t divisor) const {
   if (all_) return *this;
   std::vector<Interval> quotients;
   for (const Interval& part : parts_)
-    quotients.push_back({FloorDivide(part.begin, divisor), FloorDivide(part.end - 1, divisor) + 1});
+    quotients.push_back({FloorDivInt(part.begin, divisor), FloorDivInt(part.end - 1, divisor) + 1});
   return Made(std::move(quotients));
 }
 
@@ -89,8 +89,8 @@ IntSet IntSet::Modulo(int64_t divisor) const {
   if (all_) return Of(0, divisor);
   std::vector<Interval> rests;
   for (const Interval& part : parts_) {
-    const int64_t turn = FloorDivide(part.begin, divisor);
-    if (FloorDivide(part.end - 1, divisor) != turn) return Of(0, divisor);
+    const int64_t turn = FloorDivInt(part.begin, divisor);
+    if (FloorDivInt(part.end - 1, divisor) != turn) return Of(0, divisor);
     rests.push_back({part.begin - turn * divisor, part.end - turn * divisor});
   }
   return Made(std::move(rests));

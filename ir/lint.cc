@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_join.h"
+#include "ir/fold.h"
 #include "ir/lint_context.h"
 
 namespace tilert {
@@ -12,12 +13,13 @@ namespace {
 // `program` with numbers for its constants, their first candidates, and its dims; nothing if these dims break an assumption.
 std::optional<Program> WithNumbers(const Program& program, const std::vector<int64_t>& dims) {
   Program result = program;
-  const auto number = [&](Expr, const ExprNode& node) {
+  result.exprs = ExprArena();
+  const std::vector<Expr> folded = FoldAll(program.exprs, result.exprs, [&](const ExprNode& node) {
     if (node.op == ExprOp::kDim) return result.exprs.Int(dims[static_cast<size_t>(node.i)]);
     if (node.op == ExprOp::kConstant) return result.exprs.Int(program.constants[static_cast<size_t>(node.i)].candidates[0]);
     return Expr{};
-  };
-  ForEachExpr(result, [&](Expr& e) { e = Fold(result.exprs, Rewrite(program.exprs, e, result.exprs, number)); });
+  });
+  ForEachExpr(result, [&](Expr& e) { e = folded[e.id]; });
   for (const Expr assumption : result.assumptions) {
     if (!result.exprs.IsInt(assumption, 1)) return std::nullopt;
   }

@@ -333,13 +333,16 @@ class Copier {
   bool SameBits() const { return src_.buffer().dtype == dst_.buffer().dtype && !src_.is_scalar() && !dst_.is_scalar(); }
   // Loads of elements that `guard` stands before need no branch.
   bool IsPredicated(const CText& guard) const { return !guard.text.empty() && src_.is_const() && !s_.fill; }
+  std::string PredicatedLoad(const CText& guard, absl::Span<const Coordinate> at) const {
+    return Cat("load_or_zero(", guard.text, ", ", src_.Pointer(at), ")");
+  }
   // The source element in its memory type; `fill` where it is outside.
   std::string RawElement(absl::Span<const Coordinate> at) const {
     const std::string type = src_.type();
     if (!src_.in_memory()) return src_.Read("pick", at);
     const CText guard = Guard(src_, at);
     if (guard.text.empty()) return src_.Element(at);
-    if (IsPredicated(guard)) return Cat("load_or_zero(", guard.text, ", ", src_.Pointer(at), ")");
+    if (IsPredicated(guard)) return PredicatedLoad(guard, at);
     return Cat(guard.In(CText::kOr), " ? ", src_.Element(at), " : ",
                s_.fill ? Cat("make<", type, ">(", Fill(), ")") : Cat(type, "{}"));
   }
@@ -355,13 +358,10 @@ class Copier {
     if (src_.is_scalar()) return src_.name();
     if (!src_.in_memory()) return src_.Read("get", at);
     const CText guard = Guard(src_, at);
-    const bool is_plain = PerWord(src_.buffer().dtype) == 1;
-    if (IsPredicated(guard)) {
-      const std::string loaded = Cat("load_or_zero(", guard.text, ", ", src_.Pointer(at), ")");
-      return is_plain ? loaded : Cat("value(", loaded, ")");
-    }
-    const std::string element = is_plain ? src_.Element(at) : Cat("value(", src_.Element(at), ")");
-    return guard.text.empty() ? element : Cat(guard.In(CText::kOr), " ? ", element, " : ", Fill());
+    const bool is_predicated = IsPredicated(guard);
+    const std::string loaded = is_predicated ? PredicatedLoad(guard, at) : src_.Element(at);
+    const std::string element = PerWord(src_.buffer().dtype) == 1 ? loaded : Cat("value(", loaded, ")");
+    return guard.text.empty() || is_predicated ? element : Cat(guard.In(CText::kOr), " ? ", element, " : ", Fill());
   }
   void StoreValue(absl::Span<const Coordinate> at, const std::string& source_value) {
     const DType from = src_.buffer().dtype, to = dst_.buffer().dtype;

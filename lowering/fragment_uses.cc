@@ -103,9 +103,7 @@ std::optional<FragmentLayout> FollowedLayout(const FragmentLayout& layout, const
 }
 
 bool DirectUse(const FragmentLayout& layout, const FragmentUse& use, const FragmentLayout& loop) {
-  std::vector<int64_t> extents;
-  for (const LayoutDim& dim : loop.dims) extents.push_back(dim.extent);
-  const auto followed = FollowedLayout(layout, use, extents);
+  const auto followed = FollowedLayout(layout, use, ExtentsOf(loop));
   if (!followed) return false;
   const FragmentLayout needed = Project(loop, FollowedDims(use));
   if (!CanRead(*followed, needed)) return false;

@@ -208,7 +208,11 @@ std::vector<int> PeersOf(const Kernel& kernel, const Ring& ring, int rank) {
 }
 
 std::vector<int64_t> PartExtents(int64_t registers, int warps) { return {(registers + 3) / 4, int64_t{warps} * kLanes, 4}; }
-int64_t PartBytes(int64_t registers, int warps) { return (registers + 3) / 4 * warps * kLanes * 16; }
+int64_t PartBytes(int64_t registers, int warps) {
+  int64_t bytes = 4;
+  for (const int64_t extent : PartExtents(registers, warps)) bytes *= extent;
+  return bytes;
+}
 
 size_t SubscriptCount(const Buffer& buffer) {
   switch (buffer.space) {
@@ -261,12 +265,17 @@ int64_t GivenBytes(const Kernel& kernel) {
   return (bytes + 255) / 256 * 256;
 }
 
+int64_t Sharers(int64_t left, int64_t workers) {
+  const int64_t even = left > 0 && 2 * left <= workers ? workers / left * left : 0;
+  return 8 * even >= 7 * workers ? even : workers;
+}
+
 std::vector<Share> SharesOf(int64_t tiles, int64_t trips, int64_t workers, int64_t worker) {
   std::vector<Share> shares;
   const int64_t whole = trips <= 0 ? tiles : tiles / workers * workers;
   for (int64_t tile = worker; tile < whole; tile += workers) shares.push_back({tile, 0, std::max<int64_t>(trips, 0)});
   const int64_t left = tiles - whole, rest = left * trips;
-  const int64_t even = left > 0 && 2 * left <= workers ? workers / left * left : 0, sharers = 8 * even >= 7 * workers ? even : workers;
+  const int64_t sharers = Sharers(left, workers);
   if (worker >= sharers) return shares;
   const int64_t first = rest * worker / sharers;
   for (int64_t end = rest * (worker + 1) / sharers; end > first;) {

@@ -97,6 +97,7 @@ inline constexpr int64_t kFlagBytes = 256, kFlagEachBytes = 8;
 // Where there are several workers for each tile that is left, all tiles get equally many if that leaves no more than an eighth of the workers without.
 struct Share { int64_t tile = 0, begin = 0, end = 0; };
 inline constexpr int64_t kMostShares = 8;  // blocks that a launch has for each tile, at most
+int64_t Sharers(int64_t left, int64_t workers);  // that have a part of the `left` tiles which are not whole
 std::vector<Share> SharesOf(int64_t tiles, int64_t trips, int64_t workers, int64_t worker);
 // The axis of the CTAs that work on one block, as a set.
 ClusterAxes SplitAxis(const Kernel& kernel);

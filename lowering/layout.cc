@@ -143,6 +143,16 @@ std::vector<Factor> FragmentLayout::Replicas() const {
   return replicas;
 }
 
+std::vector<int64_t> ExtentsOf(const FragmentLayout& layout) {
+  std::vector<int64_t> extents;
+  for (const LayoutDim& dim : layout.dims) extents.push_back(dim.extent);
+  return extents;
+}
+
+bool IsPadded(const FragmentLayout& layout) {
+  return std::any_of(layout.dims.begin(), layout.dims.end(), [](const LayoutDim& d) { return d.padded() != d.extent; });
+}
+
 FragmentLayout WithoutReplicas(FragmentLayout layout) {
   const std::vector<Factor> replicas = layout.Replicas();
   layout.dims[0].factors.insert(layout.dims[0].factors.end(), replicas.begin(), replicas.end());

@@ -77,6 +77,11 @@ bool CanRead(const FragmentLayout& data, const FragmentLayout& loop);
 // True when, besides, every replica of an element is written by its own thread.
 bool CanWrite(const FragmentLayout& data, const FragmentLayout& loop);
 
+// The extent of each dimension.
+std::vector<int64_t> ExtentsOf(const FragmentLayout& layout);
+// Threads hold places beyond the extent of some dimension.
+bool IsPadded(const FragmentLayout& layout);
+
 // The same with the replicas of an element as padding of the first dimension, of which there is one: no element is held twice.
 FragmentLayout WithoutReplicas(FragmentLayout layout);
 

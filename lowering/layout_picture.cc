@@ -78,8 +78,7 @@ LayoutGrid FragmentGrid(const FragmentLayout& layout, const PictureOptions& opti
   grid.show_group = true;
   grid.group_prefix = "t";
   grid.number_prefix = " r";
-  std::vector<int64_t> extents;
-  for (const LayoutDim& dim : layout.dims) extents.push_back(dim.extent);
+  const std::vector<int64_t> extents = ExtentsOf(layout);
   std::set<int> warps;
   Frame(extents, options).Fill(&grid, [&](const std::vector<int64_t>& coords) {
     const Place p = layout.Locate(coords);

@@ -24,10 +24,6 @@ constexpr int64_t kOtherRegisters = 48, kMostRegisters = 255;
 
 int64_t Registers(const FragmentLayout& layout, DType type) { return layout.regs() * DTypeBytes(type) / 4; }
 
-bool IsPadded(const FragmentLayout& layout) {
-  return std::any_of(layout.dims.begin(), layout.dims.end(), [](const LayoutDim& d) { return d.padded() != d.extent; });
-}
-
 }  // namespace
 
 // The loop's one statement besides its copies, if that is a product of two of the tiles that they fill and there are registers for two steps of its operands.

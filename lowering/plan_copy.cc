@@ -182,11 +182,7 @@ absl::Status PlanBuilder::EmitFragmentCopy(const Copy& copy) {
       EmitTileCopy(std::move(to), std::move(from), std::move(dst_layout));
     } else {
       s_.report += Cat("  ", k_.buffers[from.buffer].name, " → ", k_.buffers[to.buffer].name, ": converted through shared memory\n");
-      const BufferId scratch = NewScratch(k_.buffers[from.buffer].name, k_.buffers[from.buffer].dtype, [&] {
-        std::vector<int64_t> extents;
-        for (const LayoutDim& dim : src_layout.dims) extents.push_back(dim.extent);
-        return extents;
-      }());
+      const BufferId scratch = NewScratch(k_.buffers[from.buffer].name, k_.buffers[from.buffer].dtype, ExtentsOf(src_layout));
       const size_t rank = src_layout.dims.size();
       EmitTileCopy(WholeAccess(scratch, rank), std::move(from), std::move(src_layout));
       EmitTileCopy(std::move(to), WholeAccess(scratch, rank), std::move(dst_layout));
@@ -219,8 +215,7 @@ BufferId PlanBuilder::NewScratch(const std::string& name, DType dtype, const std
 
 BufferId PlanBuilder::StageOut(BufferId fragment) {
   const FragmentLayout layout = k_.buffers[fragment].layout;
-  std::vector<int64_t> extents;
-  for (const LayoutDim& dim : layout.dims) extents.push_back(dim.extent);
+  const std::vector<int64_t> extents = ExtentsOf(layout);
   const BufferId shared = NewScratch(k_.buffers[fragment].name, k_.buffers[fragment].dtype, extents);
   s_.report += Cat("  ", k_.buffers[fragment].name, ": read and written through shared memory", Where(s_.program, loc_), "\n");
   EmitTileCopy(WholeAccess(shared, extents.size()), WholeAccess(fragment, extents.size()), layout);

@@ -104,12 +104,9 @@ absl::Status PlanBuilder::EmitMmaGemm(const Gemm& gemm, WarpGrid grid) {
   TILERT_ASSIGN_OR_RETURN(const Operand b, GemmOperand(gemm.b, gemm.transpose_b, MmaOperandBLayout(shape.n, shape.k, grid, bytes)));
   const auto step = [&](Expr k, int64_t depth) {
     const FragmentLayout a_layout = MmaOperandALayout(shape.m, depth, grid, bytes), b_layout = MmaOperandBLayout(shape.n, depth, grid, bytes);
-    const auto padded = [](const FragmentLayout& l) {
-      return std::any_of(l.dims.begin(), l.dims.end(), [](const LayoutDim& d) { return d.padded() != d.extent; });
-    };
     const auto load = [&](const Operand& operand, const FragmentLayout& layout, BufferId buffer) {
-      const BufferId registers = OperandRegisters(operand, layout, padded(layout), s_.buffer(buffer).name + "_frag");
-      LoadOperand(operand, registers, k, padded(layout));
+      const BufferId registers = OperandRegisters(operand, layout, IsPadded(layout), s_.buffer(buffer).name + "_frag");
+      LoadOperand(operand, registers, k, IsPadded(layout));
       return registers;
     };
     const BufferId a_regs = load(a, a_layout, gemm.a.buffer), b_regs = load(b, b_layout, gemm.b.buffer);

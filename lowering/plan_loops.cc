@@ -13,14 +13,14 @@ bool PlanBuilder::ReadsWhatItWrites(const Parallel& loop, const std::vector<Frag
     return use.read && use.write && !DirectUse(s_.fragments.at(use.buffer), use, layout);
   };
   if (std::any_of(uses.begin(), uses.end(), staged)) return true;
+  absl::flat_hash_set<BufferId> read, written;
   for (const Stmt& stmt : loop.body) {
-    for (BufferId id : BuffersWritten(stmt)) {
-      if (s_.scope(id) != Scope::kGlobal && s_.scope(id) != Scope::kShared) continue;
-      const auto reads = [&](const Stmt& other) { return BuffersRead(s_.program, other).contains(id); };
-      if (std::any_of(loop.body.begin(), loop.body.end(), reads)) return true;
-    }
+    read.merge(BuffersRead(s_.program, stmt));
+    written.merge(BuffersWritten(stmt));
   }
-  return false;
+  return std::any_of(written.begin(), written.end(), [&](BufferId id) {
+    return (s_.scope(id) == Scope::kGlobal || s_.scope(id) == Scope::kShared) && read.contains(id);
+  });
 }
 
 absl::Status PlanBuilder::EmitParallel(const Parallel& loop) {

@@ -69,9 +69,7 @@ absl::Status PlanBuilder::EmitReduce(const Reduce& reduce) {
     op = PartialOp(op);
     const FragmentLayout gathered = WarpPartials(layout, axis, true);
     const size_t rank = layout.dims.size();
-    std::vector<int64_t> extents;
-    for (const LayoutDim& dim : gathered.dims) extents.push_back(dim.extent);
-    const BufferId scratch = NewShared(k_.buffers[dst].name + "_warps", dtype, RowMajorShared(extents, DTypeBytes(dtype)));
+    const BufferId scratch = NewShared(k_.buffers[dst].name + "_warps", dtype, RowMajorShared(ExtentsOf(gathered), DTypeBytes(dtype)));
     EmitTileCopy(WholeAccess(scratch, rank), WholeAccess(partial, rank), k_.buffers[partial].layout);
     src = NewRegister(k_.buffers[dst].name + "_gathered", dtype, gathered);
     Emit(kir::Declare{src, false});
@@ -86,12 +84,7 @@ absl::Status PlanBuilder::EmitReduce(const Reduce& reduce) {
   const FragmentLayout result = Project(layout, keep);
   // The destination as the reduction sees it: without the unit dimension it may keep in place of the axis.
   const FragmentLayout dst_layout = k_.buffers[dst].layout;
-  const auto extents = [](const FragmentLayout& l) {
-    std::vector<int64_t> list;
-    for (const LayoutDim& dim : l.dims) list.push_back(dim.extent);
-    return list;
-  };
-  const bool same_shape = extents(dst_layout) == extents(result);
+  const bool same_shape = ExtentsOf(dst_layout) == ExtentsOf(result);
   const bool same_type = k_.buffers[dst].dtype == dtype;
   if (same_shape && same_type && CanRead(result, dst_layout)) {
     Emit(kir::LaneReduce{op, dst, src, axis, false, !reduce.clear});
@@ -166,8 +159,7 @@ void PlanBuilder::MoveFragment(BufferId dst, BufferId src, const std::vector<int
     return;
   }
   s_.report += Cat("  ", k_.buffers[src].name, " → ", k_.buffers[dst].name, ": converted through shared memory\n");
-  std::vector<int64_t> extents;
-  for (const LayoutDim& dim : have.dims) extents.push_back(dim.extent);
+  const std::vector<int64_t> extents = ExtentsOf(have);
   const BufferId scratch = NewScratch(k_.buffers[src].name, k_.buffers[src].dtype, extents);
   const auto memory = [&](size_t loop_rank) {
     kir::TileAccess access = WholeAccess(scratch, extents.size());

@@ -136,11 +136,6 @@ class LayoutSolver {
     if (ExtentsOf(dst) == shape) Set(reduce.dst.buffer, std::move(dst), "result of a reduction");
   }
 
-  static std::vector<int64_t> ExtentsOf(const FragmentLayout& layout) {
-    std::vector<int64_t> extents;
-    for (const LayoutDim& dim : layout.dims) extents.push_back(dim.extent);
-    return extents;
-  }
   // `layout` of a shape that differs in dims of one element alone; as it is, if there are fewer or more others.
   static FragmentLayout WithShape(const FragmentLayout& layout, const std::vector<int64_t>& shape) {
     const std::vector<int> from = MovingDims(ExtentsOf(layout)), to = MovingDims(shape);

@@ -329,8 +329,7 @@ double CostModel::SharedCycles(const LaunchCost& launch, double blocks, double b
   const double tiles = blocks / size, workers = std::max(1.0, std::min(std::floor(sms_ / size), tiles * kir::kMostShares));
   const double waves = std::floor(tiles / workers), left = tiles - waves * workers;
   if (left == 0) return waves * block;
-  const double even = 2 * left <= workers ? std::floor(workers / left) * left : 0,
-               sharers = 8 * even >= 7 * workers ? even : workers;
+  const auto sharers = static_cast<double>(kir::Sharers(static_cast<int64_t>(left), static_cast<int64_t>(workers)));
   const double helpers = std::max(0.0, std::ceil(sharers / left) - 2);
   return waves * block + (block - launch.tile_cycles) * left / sharers + 2 * launch.tile_cycles +
          launch.given_bytes * (1 / kGivenBytesPerCycle + helpers / kShareBytesPerCycle);
