@@ -127,4 +127,13 @@ void Comparison::ExpectAllSynchronisationNeeded(const std::vector<Args>& shapes,
   }
 }
 
+void ExpectLowers(const Program& program) {
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    for (const ArgClass& args : {FastArgClass(program), GeneralArgClass(program)}) {
+      const absl::StatusOr<Lowered> lowered = Lower(program, args, *FindTarget(arch, "auto"), {});
+      EXPECT_TRUE(lowered.ok()) << lowered.status();
+    }
+  }
+}
+
 }  // namespace tilert

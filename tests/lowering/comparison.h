@@ -27,6 +27,9 @@ struct Args {
 Args MakeArgs(const std::vector<std::pair<DType, std::vector<int64_t>>>& tensors, double scale = 1,
               std::vector<ScalarArg> scalars = {});
 
+// `program` is lowered to source for both families and classes of arguments.
+void ExpectLowers(const Program& program);
+
 // One program, lowered for both families and the general and the fast class of arguments.
 class Comparison {
  public:

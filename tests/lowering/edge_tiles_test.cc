@@ -1,10 +1,7 @@
 // The programs of edge_tiles.py: what the lowering makes of each equals the executor, in the simulator, and can be emitted.
-#include <fstream>
-#include <sstream>
-
 #include "absl/strings/str_cat.h"
 #include "comparison.h"
-#include "frontend/frontend.h"
+#include "compile_source.h"
 #include "gtest/gtest.h"
 
 namespace tilert {
@@ -13,26 +10,12 @@ namespace {
 using Shape = std::vector<int64_t>;
 using Shapes = std::vector<std::pair<int64_t, int64_t>>;
 
-Program CompileEdge(const std::string& entry) {
-  std::ifstream file(absl::StrCat(TILERT_SOURCE_DIR, "/tests/lowering/edge_tiles.py"));
-  std::stringstream text;
-  text << file.rdbuf();
-  const absl::StatusOr<Program> program = frontend::Compile(text.str(), "edge_tiles.py", entry, {});
-  EXPECT_TRUE(program.ok()) << program.status();
-  return program.ok() ? *program : Program();
-}
-
 // `make`: the tensors for extents M and N, the output last.
 template <typename Make>
 void ExpectAgrees(const std::string& entry, const Shapes& shapes, Make make, const Bound& bound = {}) {
-  const Program program = CompileEdge(entry);
+  const Program program = CompileSource("tests/lowering/edge_tiles.py", entry);
   ASSERT_FALSE(program.launches.empty());
-  for (const char* arch : {"sm_80", "sm_90a"}) {
-    for (const ArgClass& args : {FastArgClass(program), GeneralArgClass(program)}) {
-      const absl::StatusOr<Lowered> lowered = Lower(program, args, *FindTarget(arch, "auto"), {});
-      EXPECT_TRUE(lowered.ok()) << lowered.status();
-    }
-  }
+  ExpectLowers(program);
   Comparison comparison(program);
   for (const auto& [m, n] : shapes) comparison.ExpectAgrees(MakeArgs(make(m, n), 9), bound, absl::StrCat(entry, " ", m, "x", n));
   EXPECT_GT(comparison.compared(), 0);
@@ -79,7 +62,7 @@ TEST(EdgeTiles, NoTma) {
 
 TEST(EdgeTiles, MadeAnew) {
   ExpectAgrees("made_anew", {{128, 256}}, Matrices(kF32), {.of_magnitude = 0x1p-20});
-  const Program program = CompileEdge("made_anew");
+  const Program program = CompileSource("tests/lowering/edge_tiles.py", "made_anew");
   const absl::StatusOr<Lowered> lowered = Lower(program, GeneralArgClass(program), *FindTarget("sm_80", "auto"), {});
   ASSERT_TRUE(lowered.ok()) << lowered.status();
   EXPECT_LE(lowered->kernels[0].shared_bytes, 2 * 128 * 132 * 4) << "two tiles, padded";
@@ -121,7 +104,7 @@ TEST(EdgeTiles, Prefetched) { ExpectAgrees("prefetched", {{8, 32}, {9, 40}}, Mat
 // … and no barrier stands between parts of a tensor that are apart.
 TEST(EdgeTiles, TilesApartNeedNoBarrier) {
   ExpectAgrees("in_order", kShapes, Matrices(kI32));
-  const Program program = CompileEdge("in_order");
+  const Program program = CompileSource("tests/lowering/edge_tiles.py", "in_order");
   for (const ArgClass& args : {FastArgClass(program), GeneralArgClass(program)}) {
     const absl::StatusOr<Lowered> lowered = Lower(program, args, *FindTarget("sm_80", "auto"), {});
     ASSERT_TRUE(lowered.ok()) << lowered.status();

@@ -1,10 +1,6 @@
 // The programs of generated_faults.py: what the lowering makes of each equals the executor, in the simulator, and can be emitted.
-#include <fstream>
-#include <sstream>
-
-#include "absl/strings/str_cat.h"
 #include "comparison.h"
-#include "frontend/frontend.h"
+#include "compile_source.h"
 #include "gtest/gtest.h"
 
 namespace tilert {
@@ -13,25 +9,11 @@ namespace {
 using Shape = std::vector<int64_t>;
 using Tensors = std::vector<std::pair<DType, Shape>>;
 
-Program CompileFault(const std::string& entry) {
-  std::ifstream file(absl::StrCat(TILERT_SOURCE_DIR, "/tests/lowering/generated_faults.py"));
-  std::stringstream text;
-  text << file.rdbuf();
-  const absl::StatusOr<Program> program = frontend::Compile(text.str(), "generated_faults.py", entry, {});
-  EXPECT_TRUE(program.ok()) << program.status();
-  return program.ok() ? *program : Program();
-}
-
 // Equal values, within `bound`, for each list of tensors, of which the last is the output.
 void ExpectAgrees(const std::string& entry, const std::vector<Tensors>& calls, const Bound& bound = {}) {
-  const Program program = CompileFault(entry);
+  const Program program = CompileSource("tests/lowering/generated_faults.py", entry);
   ASSERT_FALSE(program.launches.empty());
-  for (const char* arch : {"sm_80", "sm_90a"}) {
-    for (const ArgClass& args : {FastArgClass(program), GeneralArgClass(program)}) {
-      const absl::StatusOr<Lowered> lowered = Lower(program, args, *FindTarget(arch, "auto"), {});
-      EXPECT_TRUE(lowered.ok()) << lowered.status();
-    }
-  }
+  ExpectLowers(program);
   Comparison comparison(program);
   for (const Tensors& call : calls) comparison.ExpectAgrees(MakeArgs(call, 9), bound, entry);
   EXPECT_GT(comparison.compared(), 0);

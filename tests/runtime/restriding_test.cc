@@ -47,18 +47,7 @@ void AddCode(Bundle& bundle, const Program& program, const ArgClass& arg_class, 
     if (program.buffers[id].scope == Scope::kGlobal) kernel.args.push_back({CubinKernel::Arg::Kind::kTensor, id, 8});
   }
   kernel.threads = 128;
-  PrebuiltCubin cubin;
-  cubin.program_digest = ProgramDigest(program);
-  cubin.alignment = arg_class.alignment;
-  cubin.dim_divisor = arg_class.dim_divisor;
-  cubin.index32 = arg_class.index32;
-  cubin.target = "sm_80";
-  cubin.launch_abi = kLaunchAbi;
-  cubin.kernels = {kernel};
-  cubin.code = bundle.Own(
-      "\x7f"
-      "ELF made up");
-  bundle.cubins.push_back(cubin);
+  tilert::AddCode(bundle, program, arg_class, "sm_80", {std::move(kernel)});
 }
 
 class RestridingTest : public RuntimeFixture {

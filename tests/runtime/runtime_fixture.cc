@@ -83,26 +83,32 @@ std::vector<CubinKernel> KernelsOf(const Program& program, const std::string& pr
 
 }  // namespace
 
+void AddCode(Bundle& bundle, const Program& program, const ArgClass& arg_class, const std::string& arch,
+             std::vector<CubinKernel> kernels) {
+  PrebuiltCubin cubin;
+  cubin.program_digest = ProgramDigest(program);
+  cubin.alignment = arg_class.alignment;
+  cubin.dim_divisor = arg_class.dim_divisor;
+  cubin.index32 = arg_class.index32;
+  cubin.target = arch;
+  cubin.launch_abi = kLaunchAbi;
+  cubin.kernels = std::move(kernels);
+  cubin.code = bundle.Own(
+      "\x7f"
+      "ELF made up");
+  bundle.cubins.push_back(cubin);
+}
+
 std::string BundleWithCode(const Program& program, const Target& target, const std::string& symbol_prefix,
                            const EditKernel& edit) {
   Bundle bundle;
   bundle.programs.push_back(program);
   for (const ArgClass& arg_class : {FastArgClass(program), GeneralArgClass(program)}) {
-    PrebuiltCubin cubin;
-    cubin.program_digest = ProgramDigest(program);
-    cubin.alignment = arg_class.alignment;
-    cubin.dim_divisor = arg_class.dim_divisor;
-    cubin.index32 = arg_class.index32;
-    cubin.target = target.arch;
-    cubin.launch_abi = kLaunchAbi;
-    cubin.kernels = KernelsOf(program, symbol_prefix + (arg_class.index32 ? "fast_" : "general_"));
-    for (CubinKernel& kernel : cubin.kernels) {
+    std::vector<CubinKernel> kernels = KernelsOf(program, symbol_prefix + (arg_class.index32 ? "fast_" : "general_"));
+    for (CubinKernel& kernel : kernels) {
       if (edit) edit(kernel, arg_class.index32);
     }
-    cubin.code = bundle.Own(
-        "\x7f"
-        "ELF made up");
-    bundle.cubins.push_back(cubin);
+    AddCode(bundle, program, arg_class, target.arch, std::move(kernels));
   }
   absl::StatusOr<std::string> bytes = WriteBundle(bundle);
   EXPECT_TRUE(bytes.ok()) << bytes.status();

@@ -31,6 +31,9 @@ using EditKernel = std::function<void(CubinKernel& kernel, bool is_fast)>;
 // pointers.
 void AddMaps(CubinKernel& kernel, bool is_fast);
 
+// Adds made-up code for `program`, compiled for `arg_class` and the chip `arch`.
+void AddCode(Bundle& bundle, const Program& program, const ArgClass& arg_class, const std::string& arch,
+             std::vector<CubinKernel> kernels);
 // A bundle of `program` with made-up code for every class that a kernel of `target` may want. Symbols: the launch names.
 // `symbol_prefix` "missing" makes the fake driver not find them.
 std::string BundleWithCode(const Program& program, const Target& target, const std::string& symbol_prefix = "",
