@@ -26,6 +26,11 @@ endfunction()
 # than it must.
 option(TILERT_PCH "Precompile the headers that most sources include" OFF)
 
+# Text that differs from clone to clone. A precompiled header remembers which files it read by their paths, so ccache must not hand one
+# of another clone's here: `#pragma once` would not know the files again.
+set(tilert_clone "${PROJECT_BINARY_DIR}/generated/clone.h")
+file(CONFIGURE OUTPUT "${tilert_clone}" CONTENT "static_assert(sizeof(R\"path(${PROJECT_SOURCE_DIR})path\") > 1);\n" @ONLY)
+
 # The same, for the time that templates take. Off in the daily build, where a changed source compiles alone.
 option(TILERT_UNITY "Compile the sources of a topic as one" OFF)
 
@@ -47,7 +52,7 @@ function(tilert_layer)
   tilert_properties(${arg_NAME})
   if(TILERT_PCH)
     list(TRANSFORM arg_PCH PREPEND "${PROJECT_SOURCE_DIR}/")
-    target_precompile_headers(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}/cmake/pch.h" ${arg_PCH})
+    target_precompile_headers(${arg_NAME} PRIVATE "${tilert_clone}" "${PROJECT_SOURCE_DIR}/cmake/pch.h" ${arg_PCH})
   endif()
   if(TILERT_UNITY)
     # Not by UNITY_BUILD: it includes by absolute paths, which hides the objects of another clone from ccache.
