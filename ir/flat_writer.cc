@@ -1,6 +1,7 @@
 #include "ir/flat_writer.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "ir/bundle_check.h"
@@ -12,6 +13,27 @@
 
 namespace tilert {
 namespace {
+
+// For some choice of its constants; where there are several, that is not looked into.
+bool MayBeZero(const Program& p, Expr e) {
+  if (!e) return false;
+  std::set<int64_t> constants;
+  ForEachNode(p.exprs, e, [&](Expr, const ExprNode& node) {
+    if (node.op == ExprOp::kConstant) constants.insert(node.i);
+  });
+  if (constants.size() > 1) return true;
+  const std::vector<int64_t> none = {0};
+  const std::vector<int64_t>& choices =
+      constants.empty() ? none : p.constants[static_cast<size_t>(*constants.begin())].candidates;
+  return std::any_of(choices.begin(), choices.end(), [&](int64_t choice) {
+    ExprArena arena;
+    const Expr value = Rewrite(p.exprs, e, arena, [&](Expr, const ExprNode& node) {
+      return node.op == ExprOp::kConstant ? arena.Int(choice, node.dtype) : Expr{};
+    });
+    int64_t known = 0;
+    return !arena.AsInt(Fold(arena, value), &known) || known == 0;
+  });
+}
 
 using flatbuffers::Offset;
 
@@ -90,7 +112,7 @@ Offset<flat::Program> BundleWriter::AddProgram(const Program& p) {
   for (const Launch& launch : p.launches) {
     ForEachStmt(launch.body, [&](const Stmt& stmt) {
       auto* loop = std::get_if<For>(&stmt.op);
-      if (loop != nullptr && loop->split && p.exprs.IsInt(loop->split, 0)) minor_ = std::max<uint16_t>(minor_, 3);
+      if (loop != nullptr && MayBeZero(p, loop->split)) minor_ = std::max<uint16_t>(minor_, 3);
     });
   }
   std::vector<uint32_t> file_names;

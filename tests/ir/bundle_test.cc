@@ -85,6 +85,27 @@ TEST(Bundle, SplitLoopsNeedVersion1_2) {
   EXPECT_TRUE(*back == bundle);
 }
 
+// Readers of 1.2 take a loop for one that blocks of a cluster share: they must not be given a choice that they don't know.
+TEST(Bundle, LoopsThatAllBlocksMayShareNeedVersion1_3) {
+  for (const auto& [candidates, minor] : std::vector<std::pair<std::vector<int64_t>, int>>{{{1, 2}, 2}, {{1, 0}, 3}, {{0}, 3}}) {
+    ProgramBuilder b("split");
+    const Val n = b.Dim("N"), ways = b.Constant("ways", candidates);
+    const Buf x = b.Tensor("X", DType::kFloat32, {n}), y = b.Tensor("Y", DType::kFloat32, {n}, Access::kOut);
+    b.Launch<1>("k0", {1}, 32);
+    const Buf tile = b.Shared("tile", DType::kFloat32, {32});
+    const Val k = b.OpenFor(ForKind::kPipelined, "k", 0, CeilDiv(n, 32), 1, 2, {}, {}, ways);
+    b.Copy(x.At({k * 32}, {32}), tile);
+    b.Copy(tile, y.At({k * 32}, {32}));
+    b.Close();
+    b.Close();
+    const absl::StatusOr<Program> program = b.Build();
+    ASSERT_TRUE(program.ok()) << program.status();
+    Bundle bundle;
+    bundle.programs = {*program};
+    EXPECT_EQ(DecodeHeader(Write(bundle))->minor, minor) << candidates.back();
+  }
+}
+
 TEST(Bundle, KernelsWithTensorMapsNeedVersion1_1) {
   Bundle bundle = SampleBundle();
   EXPECT_EQ(DecodeHeader(Write(bundle))->minor, 0);
