@@ -26,10 +26,16 @@ endfunction()
 # than it must.
 option(TILERT_PCH "Precompile the headers that most sources include" OFF)
 
-# Text that differs from clone to clone. A precompiled header remembers which files it read by their paths, so ccache must not hand one
-# of another clone's here: `#pragma once` would not know the files again.
+# tilert_precompile(target headers...): with TILERT_PCH, cmake/pch.h and these. A precompiled header remembers which files it read by
+# their paths, so that ccache must not bring one of another clone here, where `#pragma once` would not know the files again: it has a
+# text of its own in each build folder.
 set(tilert_clone "${PROJECT_BINARY_DIR}/generated/clone.h")
-file(CONFIGURE OUTPUT "${tilert_clone}" CONTENT "static_assert(sizeof(R\"path(${PROJECT_SOURCE_DIR})path\") > 1);\n" @ONLY)
+file(CONFIGURE OUTPUT "${tilert_clone}" CONTENT "static_assert(sizeof(R\"path(${PROJECT_BINARY_DIR})path\") > 1);\n" @ONLY)
+function(tilert_precompile target)
+  if(TILERT_PCH)
+    target_precompile_headers(${target} PRIVATE "${tilert_clone}" "${PROJECT_SOURCE_DIR}/cmake/pch.h" ${ARGN})
+  endif()
+endfunction()
 
 # The same, for the time that templates take. Off in the daily build, where a changed source compiles alone.
 option(TILERT_UNITY "Compile the sources of a topic as one" OFF)
@@ -50,10 +56,8 @@ function(tilert_layer)
   add_library(${arg_NAME} STATIC ${sources})
   target_link_libraries(${arg_NAME} PUBLIC ${arg_DEPS} tilert_options)
   tilert_properties(${arg_NAME})
-  if(TILERT_PCH)
-    list(TRANSFORM arg_PCH PREPEND "${PROJECT_SOURCE_DIR}/")
-    target_precompile_headers(${arg_NAME} PRIVATE "${tilert_clone}" "${PROJECT_SOURCE_DIR}/cmake/pch.h" ${arg_PCH})
-  endif()
+  list(TRANSFORM arg_PCH PREPEND "${PROJECT_SOURCE_DIR}/")
+  tilert_precompile(${arg_NAME} ${arg_PCH})
   if(TILERT_UNITY)
     # Not by UNITY_BUILD: it includes by absolute paths, which hides the objects of another clone from ccache.
     foreach(topic IN LISTS arg_TOPICS)

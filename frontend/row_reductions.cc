@@ -1,7 +1,6 @@
 #include "frontend/row_reductions.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,24 +8,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "ir/reduction.h"
 #include "ir/status_util.h"
 
 namespace tilert::frontend {
 namespace {
-
-// What a reduction of nothing gives (docs/ir_spec.md section 8).
-Expr StartOf(ReduceOp op, DType type, ExprArena& arena) {
-  const bool is_max = op == ReduceOp::kMax;
-  if (IsFloat(type)) {
-    const double far = type == DType::kFloat8E4M3 ? 448 : HUGE_VAL;
-    return arena.Float(op == ReduceOp::kSum ? 0 : is_max ? -far : far, type);
-  }
-  if (op == ReduceOp::kSum) return arena.Int(0, type);
-  if (type == DType::kBool) return arena.Int(is_max ? 0 : 1, type);
-  const int unused = 64 - DTypeBits(type);
-  if (KindOf(type) == DTypeKind::kUnsigned) return arena.Int(is_max ? 0 : static_cast<int64_t>(UINT64_MAX >> unused), type);
-  return arena.Int(is_max ? INT64_MIN >> unused : INT64_MAX >> unused, type);
-}
 
 // start = variable + offset.
 struct Row {
@@ -238,7 +224,7 @@ class Reductions {
   void AddLoops(const Reduce& reduce, SourceLoc loc, Block* out) {
     const BufferId result = reduce.dst.buffer;
     const DType type = p_.buffers[result].dtype;
-    out->push_back({Store{result, {}, StartOf(reduce.op, type, p_.exprs)}, loc});
+    out->push_back({Store{result, {}, IdentityOf(reduce.op, type, p_.exprs)}, loc});
     std::vector<Expr> element = reduce.src.start;
     std::vector<For> loops;
     for (size_t d = 0; d < element.size(); ++d) {

@@ -1,10 +1,10 @@
 // Reductions and scans: sums in float64 (integers modulo 2^64), rounded once; the others in the destination's type.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "ir/executor_tile.h"
 #include "ir/int_eval.h"
+#include "ir/reduction.h"
 #include "ir/status_util.h"
 
 namespace tilert::exec {
@@ -12,22 +12,6 @@ namespace {
 
 bool IsSum(ReduceOp op) { return op == ReduceOp::kSum || op == ReduceOp::kAbsSum; }
 bool IsAbs(ReduceOp op) { return op == ReduceOp::kAbsSum || op == ReduceOp::kAbsMax; }
-
-// The value of a reduction of nothing, of type `type`.
-Value Identity(ReduceOp op, DType type) {
-  const bool is_float = IsFloat(type);
-  const double greatest = is_float ? (HasInfinity(type) ? std::numeric_limits<double>::infinity() : MaxFinite(type)) : 0;
-  switch (op) {
-    case ReduceOp::kMax:
-      return is_float ? Value{.f = -greatest} : Value{.i = MinInt(type)};
-    case ReduceOp::kMin:
-      return is_float ? Value{.f = greatest} : Value{.i = MaxInt(type)};
-    case ReduceOp::kBitAnd:
-      return {.i = type == DType::kBool ? 1 : ConvertValue({.i = -1}, DType::kInt64, type).i};
-    default:
-      return is_float ? Value{.f = 0} : Value{.i = 0};
-  }
-}
 
 double FloatStep(ReduceOp op, bool nan_propagate, double acc, double x) {
   if (IsSum(op)) return acc + x;
@@ -95,7 +79,7 @@ absl::Status TileOps::Reduce(const tilert::Reduce& op, const Box& src, const Box
   std::vector<Value>& acc = c_.values;
   if (op.clear) {
     TILERT_RETURN_IF_ERROR(CheckSize(dst));
-    acc.assign(static_cast<size_t>(dst.size()), Identity(op.op, work));
+    acc.assign(static_cast<size_t>(dst.size()), IdentityOf(op.op, work));
   } else {
     TILERT_RETURN_IF_ERROR(ReadAll(dst, work, OutsideOf(dst), &acc));
   }

@@ -1,15 +1,14 @@
 // Roles, the rings between them, and bulk tensor copies.
 #include <algorithm>
 
+#include "ir/limits.h"
 #include "lowering/kernel_ir_verifier.h"
 
 namespace tilert::kir {
 namespace {
 
 constexpr int kRegistersPerSm = 65536;
-constexpr int64_t kMaxBox = 256;           // elements along a dim of a tensor map
-constexpr int kMaxCluster = 8;             // blocks, on every GPU that has clusters
-constexpr int64_t kMaxTx = (1 << 20) - 1;  // bytes that a phase of an mbarrier can wait for
+constexpr int64_t kMaxBox = 256;  // elements along a dim of a tensor map
 
 bool IsSwizzle(int bytes) { return bytes == 0 || bytes == 32 || bytes == 64 || bytes == 128; }
 
@@ -172,7 +171,7 @@ void KernelVerifier::Check(const Acquire& op) { RingOf(op.ring); }
 
 void KernelVerifier::Check(const ExpectTx& op) {
   if (RingOf(op.ring) == nullptr) return;
-  Requires(op.bytes > 0 && op.bytes % 16 == 0 && op.bytes <= kMaxTx, "expects ", op.bytes, " bytes");
+  Requires(op.bytes > 0 && op.bytes % 16 == 0 && op.bytes <= kMaxPhaseCount, "expects ", op.bytes, " bytes");
 }
 
 void KernelVerifier::Check(const Release& op) {
@@ -208,7 +207,7 @@ void KernelVerifier::ClusterTables() {
            " extents for a grid of ", kernel_.grid.size(), "; one for each and one more are needed");
   for (int extent : kernel_.cluster) Requires(extent >= 1, "the cluster has an extent of ", extent);
   if (failed()) return;
-  Requires(ClusterSize(kernel_) <= kMaxCluster, "a cluster of ", ClusterSize(kernel_), " blocks; at most ", kMaxCluster,
+  Requires(ClusterSize(kernel_) <= kMaxClusterBlocks, "a cluster of ", ClusterSize(kernel_), " blocks; at most ", kMaxClusterBlocks,
            " are possible");
   Requires(kernel_.cluster_rank != kNoId && kernel_.has_block != kNoId, "a cluster without variables for rank and block");
   if (!failed()) Bind(kernel_.cluster_rank);

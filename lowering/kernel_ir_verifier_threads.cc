@@ -2,14 +2,9 @@
 #include "lowering/kernel_ir_verifier.h"
 
 namespace tilert::kir {
-namespace {
-
-constexpr int kMaxArrivals = (1 << 20) - 1;  // PTX ISA, "mbarrier": of a phase, bytes as well
-
-}  // namespace
 
 void KernelVerifier::Tables(const Barrier& barrier) {
-  Requires(barrier.size >= 1 && barrier.arrivals >= 1 && barrier.arrivals <= kMaxArrivals, "barrier '", barrier.name, "' has ", barrier.size,
+  Requires(barrier.size >= 1 && barrier.arrivals >= 1 && barrier.arrivals <= kMaxPhaseCount, "barrier '", barrier.name, "' has ", barrier.size,
            " elements of ", barrier.arrivals, " arrivals");
   if (barrier.offset < 0) return;  // not placed yet
   const int64_t end = barrier.offset + int64_t{8} * barrier.size;
@@ -50,7 +45,7 @@ void KernelVerifier::Check(const MbarWait& op) {
 
 void KernelVerifier::Check(const MbarExpect& op) {
   BarrierAt(op.barrier, op.index);
-  Requires(op.bytes > 0 && op.bytes <= kMaxArrivals, "expects ", op.bytes, " bytes");
+  Requires(op.bytes > 0 && op.bytes <= kMaxPhaseCount, "expects ", op.bytes, " bytes");
 }
 
 }  // namespace tilert::kir

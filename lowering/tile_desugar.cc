@@ -1,5 +1,6 @@
 // Statements that are shorthand for others: what remains for the later passes is Copy, Gemm on shared memory or fragments,
 // Reduce on fragments, Fill of whole fragments, Parallel, and control flow.
+#include "ir/reduction.h"
 #include "ir/status_util.h"
 #include "lowering/affine.h"
 #include "lowering/tile_access.h"
@@ -100,12 +101,6 @@ class Desugar {
     return from == DType::kFloat64 || to == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   }
 
-  // The least operand of a reduction that skips NaN: what stands for one changes nothing.
-  Expr Neutral(ReduceOp op, DType dtype) {
-    const double extreme = dtype == DType::kFloat8E4M3 ? 448.0 : __builtin_inf();
-    return s_.E().Float(op == ReduceOp::kMax ? -extreme : op == ReduceOp::kMin ? extreme : 0.0, dtype);
-  }
-
   // A copy of `region` in a fragment, with `neutral` for NaN.
   absl::StatusOr<Region> WithoutNan(const Region& region, Expr neutral, const SourceLoc& loc, Block& out) {
     TILERT_ASSIGN_OR_RETURN(const Region copy, CopyInto(region, Scope::kFragment, loc, out));
@@ -121,9 +116,9 @@ class Desugar {
   // max, min or absmax that skips NaN, as one that does not.
   absl::Status SkipNan(Reduce* reduce, const SourceLoc& loc, Block& out) {
     const DType from = s_.buffer(reduce->src.buffer).dtype, to = s_.buffer(reduce->dst.buffer).dtype;
-    TILERT_ASSIGN_OR_RETURN(reduce->src, WithoutNan(reduce->src, Neutral(reduce->op, from), loc, out));
+    TILERT_ASSIGN_OR_RETURN(reduce->src, WithoutNan(reduce->src, IdentityOf(reduce->op, from, s_.E()), loc, out));
     if (!reduce->clear && IsFloat(to)) {
-      TILERT_ASSIGN_OR_RETURN(const Region old, WithoutNan(reduce->dst, Neutral(reduce->op, to), loc, out));
+      TILERT_ASSIGN_OR_RETURN(const Region old, WithoutNan(reduce->dst, IdentityOf(reduce->op, to, s_.E()), loc, out));
       out.push_back({Copy{old, reduce->dst}, loc});
     }
     reduce->nan_propagate = true;

@@ -217,9 +217,12 @@ bool ArgPlan::BindFast(absl::Span<const TensorArg> tensors, absl::Span<const Sca
       return false;
     }
   }
+  int64_t workspace_bytes = 0;
   for (size_t t = parameter_tensors_; t < rules_.size(); ++t) {
     if (!CheckContiguous(rules_[t], nullptr, out, out.tensors[t])) return false;
+    workspace_bytes = AddIndex(workspace_bytes, out.tensors[t].bytes);
   }
+  if (workspace_bytes > kMaxWorkspaceBytes) return false;
   for (const DimExpr& assumption : assumptions_) {
     if (assumption.Eval(out.values()) == 0) return false;
   }

@@ -101,5 +101,9 @@ class ArgPlan {
 
 // Workspaces lie one behind the other, each at a multiple of this many bytes.
 inline constexpr uint64_t kWorkspaceAlignment = 256;
+inline constexpr int64_t kMaxWorkspaceBytes = int64_t{1} << 60;  // all together: their sum stays a number
+inline constexpr uint64_t UpToAlignment(uint64_t bytes) {
+  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+}
 
 }  // namespace tilert

@@ -1,6 +1,7 @@
 // ArgPlan, second half: workspaces, aliasing, and the way to an error message.
 #include <algorithm>
 
+#include "ir/int_eval.h"
 #include "ir/status_util.h"
 #include "runtime/arg_plan.h"
 
@@ -14,8 +15,6 @@ bool Overlap(const LaunchValues::Tensor& a, const LaunchValues::Tensor& b) {
   return a_first < b_first + static_cast<uintptr_t>(b.bytes) && b_first < a_first + static_cast<uintptr_t>(a.bytes) &&
          a.bytes != 0 && b.bytes != 0;
 }
-
-uint64_t UpToAlignment(uint64_t bytes) { return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment; }
 
 }  // namespace
 
@@ -96,10 +95,17 @@ absl::StatusOr<uint64_t> ArgPlan::BindShapes(absl::Span<const TensorArg> tensors
 absl::Status ArgPlan::Explain(absl::Span<const TensorArg> tensors, absl::Span<const ScalarArg> scalars) const {
   BoundArgs bound;
   TILERT_RETURN_IF_ERROR(BindArgs(*program_, tensors, scalars, &bound));
+  int64_t workspace_bytes = 0;
   for (const Workspace& workspace : program_->workspaces) {
     BoundTensor shape;
-    TILERT_RETURN_IF_ERROR(BindShape(*program_, program_->buffers[workspace.buffer], bound, &shape));
+    const Buffer& buffer = program_->buffers[workspace.buffer];
+    TILERT_RETURN_IF_ERROR(BindShape(*program_, buffer, bound, &shape));
+    int64_t bytes = std::max(DTypeBytes(buffer.dtype), 1);
+    for (const int64_t extent : shape.shape) bytes = MulIndex(bytes, extent);
+    workspace_bytes = AddIndex(workspace_bytes, bytes);
   }
+  if (workspace_bytes > kMaxWorkspaceBytes)
+    return InvalidArgument("'", program_->name, "' needs workspaces of more bytes than there are addresses");
   for (size_t d = 0; d < fixed_dims_.size(); ++d) {
     if (fixed_dims_[d] == BoundArgs::kUnbound || bound.dims[d] == BoundArgs::kUnbound || bound.dims[d] == fixed_dims_[d])
       continue;

@@ -27,8 +27,6 @@ const Schedule* ChooseSchedule(const Schedules& schedules, const ArgPlan& plan) 
   return best < 0 ? nullptr : &schedules.fast[static_cast<size_t>(best)];
 }
 
-uint64_t UpToAlignment(uint64_t bytes) { return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment; }
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Restriding>> Restriding::Make(const Home& home, const Program& original, const KernelSpec& spec,

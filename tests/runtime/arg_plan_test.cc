@@ -166,6 +166,32 @@ TEST_F(ArgPlanTest, EachMistakeIsRefusedWithItsName) {
   EXPECT_FALSE(plan_.Bind(tensors, args.scalars, args.workspace, 512, values).ok());
 }
 
+// Each of these workspaces is one that a plan takes, but the bytes of all of them, as a number of 64 bits, are 256.
+TEST(ArgPlan, WorkspacesOfMoreBytesThanThereAreAddressesAreRefused) {
+  ProgramBuilder b("subject");
+  const Val n = b.Dim("N");
+  b.Tensor("X", DType::kFloat32, {n});
+  for (const char* name : {"w0", "w1", "w2", "w3"}) b.Workspace(name, DType::kFloat64, {n, Val(int64_t{1} << 32)}, false);
+  b.Workspace("small", DType::kFloat32, {64}, false);
+  b.OpenLaunch("main", {n}, Val(128));
+  b.Close();
+  const absl::StatusOr<Program> program = b.Build();
+  ASSERT_TRUE(program.ok()) << program.status();
+  const auto plan = ArgPlan::Make(*program);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::vector<char> memory(1024);
+  for (const int64_t extent : {int64_t{1} << 27, int64_t{1} << 26, int64_t{1} << 25}) {
+    const int64_t shape[] = {extent};
+    const TensorArg x[] = {{memory.data(), DType::kFloat32, shape, {}}};
+    const absl::StatusOr<uint64_t> bytes = plan->WorkspaceBytes(x, {});
+    ASSERT_FALSE(bytes.ok()) << *bytes;
+    EXPECT_TRUE(absl::StrContains(bytes.status().message(), "more bytes than there are addresses")) << bytes.status();
+  }
+  const int64_t shape[] = {1 << 22};
+  const TensorArg x[] = {{memory.data(), DType::kFloat32, shape, {}}};
+  EXPECT_EQ(plan->WorkspaceBytes(x, {}).value(), (uint64_t{4} << 57) + 256);
+}
+
 TEST_F(ArgPlanTest, WrittenMemoryMustNotBeSeenTwice) {
   Args args(5, 7, 16, 9);
   args.offsets[2] = args.offsets[0] + 5 * 16 * 2 - 4;  // C begins in the last four bytes of A
