@@ -182,8 +182,11 @@ void TableChecker::CheckDims() {
       if (p_.scalars[param.index].dim != kNoId) bound[p_.scalars[param.index].dim] = true;
       continue;
     }
-    for (Expr e : p_.buffers[param.index].shape) {
-      if (p_.exprs[e].op == ExprOp::kDim) bound[p_.exprs[e].i] = true;
+    const Buffer& tensor = p_.buffers[param.index];
+    for (const std::vector<Expr>* exprs : {&tensor.shape, &tensor.strides}) {
+      for (Expr e : *exprs) {
+        if (p_.exprs[e].op == ExprOp::kDim) bound[p_.exprs[e].i] = true;
+      }
     }
   }
   std::vector<bool> seen(p_.exprs.size());
@@ -197,8 +200,8 @@ void TableChecker::CheckDims() {
   for (size_t i = 0; i < p_.dims.size(); ++i) {
     auto scope = c_.path.Enter("dims", i);
     if (used[i] && !bound[i])
-      c_.Error("dim '", p_.dims[i].name, "' is used but is no tensor's bare extent: nothing says what it is at launch; fix it, ",
-               "or make it a scalar parameter");
+      c_.Error("dim '", p_.dims[i].name, "' is used but is no tensor's bare extent or stride: nothing says what it is at launch; ",
+               "fix it, or make it a scalar parameter");
   }
 }
 

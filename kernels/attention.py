@@ -2,6 +2,9 @@
 
 Tensors are (batch, sequence, heads, head_dim). Several query heads may share a head of K and V. With `causal`, a query sees
 the keys up to its own position, counted from the end of both sequences. Queries that see no key give zeros.
+
+With `with_lse` there is a second result, which attention_backward.py needs: of each query the logarithm of its sum of exponentials,
+(batch, heads, seq_q), in float32; −∞ where it sees no key.
 """
 
 import tilelang
@@ -20,6 +23,7 @@ def attention(
     num_stages=2,
     threads=128,
     cluster=1,
+    with_lse=False,
     dtype=T.float16,
 ):
     batch, seq_q, seq_kv, heads, heads_kv = T.const("batch, seq_q, seq_kv, heads, heads_kv")
@@ -27,9 +31,12 @@ def attention(
     K: T.Tensor((batch, seq_kv, heads_kv, head_dim), dtype)
     V: T.Tensor((batch, seq_kv, heads_kv, head_dim), dtype)
     O = T.empty((batch, seq_q, heads, head_dim), dtype)
+    if with_lse:
+        lse = T.empty((batch, heads, seq_q), T.float32)
     assert heads % heads_kv == 0
 
-    scale = (1.0 / head_dim) ** 0.5 * 1.4426950408889634  # exponentials are powers of two
+    root = (1.0 / head_dim) ** 0.5
+    scale = root * 1.4426950408889634  # exponentials are powers of two
     offset = seq_kv - seq_q  # position of the first query among the keys
 
     # The blocks of queries of a head load K and V together, `cluster` of them.
@@ -80,10 +87,16 @@ def attention(
             T.copy(V[bz, k * block_N : (k + 1) * block_N, head, :], V_shared)
             T.gemm(weights, V_shared, acc, policy=T.GemmWarpPolicy.FullRow)
 
+        if with_lse:
+            for i in T.Parallel(block_M):
+                largest[i] = T.if_then_else(total[i] > 0.0, largest[i] * root + T.log(total[i]), -T.infinity(T.float32))
+            T.copy(largest, lse[bz, by, bx * block_M : (bx + 1) * block_M])
         for i in T.Parallel(block_M):
             total[i] = T.if_then_else(total[i] > 0.0, 1.0 / total[i], 0.0)
         for i, j in T.Parallel(block_M, head_dim):
             acc[i, j] *= total[i]
         T.copy(acc, O_shared)
         T.copy(O_shared, O[bz, bx * block_M : (bx + 1) * block_M, by, :])
+    if with_lse:
+        return O, lse
     return O

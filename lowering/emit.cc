@@ -33,6 +33,7 @@ constexpr OptionalPart kOptionalParts[] = {
        const kir::BarSync* sync = std::get_if<kir::BarSync>(&op);
        return IsAny<kir::Roles, kir::TmaLoad>(op) || (sync != nullptr && sync->number > 0);
      }},
+    {"sums.cuh", IsAny<kir::Atomic>},
     {"barrier.cuh", IsAny<kir::MbarArrive, kir::MbarWait>},
     {"cluster.cuh", IsAny<kir::ClusterSync, kir::PartStore, kir::PartAdd>},
     {"shares.cuh", IsAny<kir::SumsGive, kir::SumsTake>},

@@ -106,6 +106,8 @@ Coordinate EmitCoordinate(EmitContext& c, Expr e);
 void EmitBlock(EmitContext& c, const kir::Block& block);   // emit_stmt.cc
 void Emit(EmitContext& c, const kir::Store& store);        // emit_stmt.cc
 void Emit(EmitContext& c, const kir::Atomic& atomic);      // emit_stmt.cc
+// A sum of float32 into global memory, of the two neighbours that the array `pair` holds.
+void EmitPairSum(EmitContext& c, const kir::Atomic& sum, const std::string& pair);  // emit_stmt.cc
 void Emit(EmitContext& c, const kir::Elementwise& loop);   // emit_tile.cc
 void Emit(EmitContext& c, const kir::LaneReduce& reduce);  // emit_tile.cc
 void Emit(EmitContext& c, const kir::Copy& copy);          // emit_copy.cc

@@ -289,6 +289,11 @@ void Emit(EmitContext& c, const kir::Atomic& s) {
   c.out.Line(WithGuard(WriterCondition(c), place.inside, text));
 }
 
+void EmitPairSum(EmitContext& c, const kir::Atomic& sum, const std::string& pair) {
+  const MemoryPlace place = PlaceOf(c, sum.buffer, sum.indices);
+  c.out.Line(WithGuard(WriterCondition(c), place.inside, Cat("atomic_add2(&", place.element.text, ", ", pair, "[0], ", pair, "[1]);")));
+}
+
 void EmitBlock(EmitContext& c, const kir::Block& block) {
   for (size_t i = 0; i < block.size();) {
     if (c.role.writer.empty() || !IsOneThreads(block[i].op)) {

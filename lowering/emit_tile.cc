@@ -55,6 +55,30 @@ std::vector<BufferId> PackedTargets(const EmitContext& c, const kir::Elementwise
   return targets;
 }
 
+// The loop's one statement, if it adds float32 values to rows of global memory, of which two neighbours can go together: they lie
+// side by side in registers and in memory, on a multiple of 8 bytes, and are both inside. (PTX ISA, "red" with .vec_32_bit.)
+const kir::Atomic* PairedSum(const EmitContext& c, const kir::Elementwise& loop) {
+  constexpr int kFirstWithPairs = 90;
+  const auto* sum = loop.body.size() == 1 ? std::get_if<kir::Atomic>(&loop.body[0].op) : nullptr;
+  if (sum == nullptr || c.target.sm < kFirstWithPairs || sum->op != AtomicOp::kAdd || sum->order != MemoryOrder::kRelaxed) return nullptr;
+  const kir::Buffer& buffer = c.buffer(sum->buffer);
+  if (buffer.space != kir::Space::kGlobal || buffer.dtype != DType::kFloat32 || buffer.alignment < 8) return nullptr;
+  if (!HasVector(loop.layout, 2) || sum->scope == MemoryScope::kSystem) return nullptr;
+  for (const LayoutDim& dim : loop.layout.dims) {
+    if (dim.padded() != dim.extent) return nullptr;
+  }
+  int64_t columns = 0;
+  const size_t last = sum->indices.size() - 1;
+  const auto is_column = [&](Expr e) { return c.node(e).op == ExprOp::kVar && static_cast<VarId>(c.node(e).i) == loop.vars.back(); };
+  if (!is_column(sum->indices[last]) || !c.kernel.exprs.AsInt(buffer.shape[last], &columns) || columns < loop.layout.dims.back().extent) return nullptr;
+  for (size_t d = 0; d < last; ++d) {
+    bool by_column = false;
+    ForEachNode(c.kernel.exprs, sum->indices[d], [&](Expr e, const ExprNode&) { by_column |= is_column(e); });
+    if (by_column || c.ranges.Of(buffer.strides[d]).align % 2 != 0) return nullptr;
+  }
+  return c.kernel.exprs.IsInt(buffer.strides[last], 1) ? sum : nullptr;
+}
+
 void BindVars(EmitContext& c, const kir::Elementwise& loop, const Nest& nest) {
   for (size_t d = 0; d < loop.vars.size(); ++d) {
     VarText& var = c.vars[loop.vars[d]];
@@ -97,6 +121,23 @@ void EmitPairs(EmitContext& c, const kir::Elementwise& loop, Nest& nest, const s
     c.out.Line(Cat(c.buffers[targets[i]], "[", WordIndex(buffer.layout, nest.coordinates, 2).text, "] = pair<",
                    MemoryType(buffer.dtype), ">(", pairs[i], "[0], ", pairs[i], "[1]);"));
   }
+}
+
+// The point loop over pairs: two values are gathered, then added by one instruction.
+void EmitSums(EmitContext& c, const kir::Elementwise& loop, Nest& nest, const kir::Atomic& sum) {
+  const std::string element = c.names.Fresh("e"), pair = c.names.Fresh("pair");
+  c.out.Line(Cat("float ", pair, "[2];"));
+  Nest point = nest;
+  point.coordinates.back().terms.push_back({CText{element}, 1, 1, 1, false, true});
+  point.coordinates.back().range.align = 1;
+  c.OpenUnrolled(element, 0, 2);
+  DeclareCoordinates(c, point, loop.layout);
+  BindVars(c, loop, point);
+  c.out.Line(Cat(pair, "[", element, "] = ", ConvertedValue(c, sum.value, DType::kFloat32).text, ";"));
+  c.Close();
+  DeclareCoordinates(c, nest, loop.layout);
+  BindVars(c, loop, nest);
+  EmitPairSum(c, sum, pair);
 }
 
 // ---- reductions
@@ -252,9 +293,10 @@ class LaneReducer {
 
 void Emit(EmitContext& c, const kir::Elementwise& loop) {
   const std::vector<BufferId> targets = PackedTargets(c, loop);
+  const kir::Atomic* const sum = PairedSum(c, loop);
   std::vector<std::string> names;
   for (VarId var : loop.vars) names.push_back(c.kernel.vars[var].name);
-  Nest nest = OpenNest(c, loop.layout, names, targets.empty() ? 1 : 2);
+  Nest nest = OpenNest(c, loop.layout, names, targets.empty() && sum == nullptr ? 1 : 2);
   c.in_elementwise = true;
   if (loop.layout.dims.size() == 1 && loop.layout.dims[0].extent % kLanes != 0) {
     c.lanes_here = Cat("lanes_below(", loop.layout.dims[0].extent, loop.layout.warps > 1 ? Cat(" - warp * ", kLanes) : "", ")");
@@ -265,7 +307,9 @@ void Emit(EmitContext& c, const kir::Elementwise& loop) {
     c.out.Optional(c.replica_zero, Cat("const bool ", c.replica_zero, " = ", nest.replica_zero, ";"));
   }
   OpenLoops(c, nest, 0, nest.loops.size());
-  if (targets.empty()) {
+  if (sum != nullptr) {
+    EmitSums(c, loop, nest, *sum);
+  } else if (targets.empty()) {
     EmitPoint(c, loop, nest);
   } else {
     EmitPairs(c, loop, nest, targets);

@@ -174,7 +174,9 @@ class BarrierPlacer {
       const bool nested = !by_warp && !kir::ChildBlocks(block[i]).empty() && !std::holds_alternative<kir::Elementwise>(block[i].op);
       const Uses uses = UsesOf(nested ? Shell(block[i]) : block[i]);
       bool conflict = false, unfenced = false, by_warpgroup = true;
-      for (const Use& use : uses.all) {
+      std::vector<Use> touched = uses.all;
+      if (const auto* loop = std::get_if<kir::For>(&block[i].op)) AddReads(*loop, touched);
+      for (const Use& use : touched) {
         for (const Use& other : pending) {
           if ((!uses.proxy && other.settled) || !Conflict(use, other)) continue;
           conflict = true;
@@ -191,6 +193,20 @@ class BarrierPlacer {
       Normalise(&pending);
       if (nested) Nested(block[i], uses.all, pending);
     }
+  }
+
+  // What a loop that only reads waits for, it waits for before its first iteration: in the loop the barrier would stand in each.
+  void AddReads(const kir::For& loop, std::vector<Use>& uses) {
+    if (Trips(loop) < 2) return;
+    std::vector<Use> reads;
+    for (const kir::Stmt& stmt : loop.body) {
+      if (std::holds_alternative<kir::Elementwise>(stmt.op) || !kir::ChildBlocks(stmt).empty()) return;
+      const Uses touched = UsesOf(stmt);
+      const bool only_reads = std::none_of(touched.all.begin(), touched.all.end(), [](const Use& use) { return use.write || use.in_global(); });
+      if (!only_reads || touched.proxy) return;
+      reads.insert(reads.end(), touched.all.begin(), touched.all.end());
+    }
+    uses.insert(uses.end(), reads.begin(), reads.end());
   }
 
   // Waits, fences and barriers: what they make of what is pending. False for other statements.

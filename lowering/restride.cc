@@ -85,7 +85,8 @@ std::vector<BufferId> SharedInputs(const Program& program) {
     if (param.kind != Param::Kind::kTensor || param.access != Access::kIn || !shared.contains(param.index)) continue;
     const Buffer& buffer = program.buffers[param.index];
     const int64_t bytes = DTypeBytes(buffer.dtype);
-    if (buffer.shape.size() >= 2 && buffer.strides.empty() && bytes > 0 && kFastPitchBytes % bytes == 0)
+    const bool has_rows = buffer.strides.empty() || program.exprs.IsInt(buffer.strides.back(), 1);
+    if (buffer.shape.size() >= 2 && has_rows && bytes > 0 && kFastPitchBytes % bytes == 0)
       inputs.push_back(param.index);
   }
   return inputs;
@@ -105,6 +106,7 @@ Program WithPaddedRows(const Program& program, absl::Span<const BufferId> inputs
   ExprArena& exprs = padded.exprs;
   for (const BufferId id : inputs) {
     Buffer& buffer = padded.buffers[id];
+    if (!buffer.strides.empty()) continue;
     const size_t rank = buffer.shape.size();
     buffer.strides.assign(rank, exprs.Int(1));
     buffer.strides[rank - 2] = PaddedPitch(exprs, buffer.shape[rank - 1], buffer.dtype);
@@ -118,9 +120,13 @@ bool MayHaveSlowRows(const Program& program) {
   return std::any_of(program.params.begin(), program.params.end(), [&](const Param& param) {
     if (param.kind != Param::Kind::kTensor) return false;
     const Buffer& buffer = program.buffers[param.index];
-    int64_t columns = 0;
-    if (buffer.shape.size() < 2 || !buffer.strides.empty()) return false;
-    return !program.exprs.AsInt(buffer.shape.back(), &columns) || columns * DTypeBytes(buffer.dtype) % kFastPitchBytes != 0;
+    if (buffer.shape.size() < 2) return false;
+    const auto is_slow = [&](Expr elements) {
+      int64_t known = 0;
+      return !program.exprs.AsInt(elements, &known) || known * DTypeBytes(buffer.dtype) % kFastPitchBytes != 0;
+    };
+    if (buffer.strides.empty()) return is_slow(buffer.shape.back());
+    return program.exprs.IsInt(buffer.strides.back(), 1) && std::any_of(buffer.strides.begin(), buffer.strides.end() - 1, is_slow);
   });
 }
 
@@ -136,14 +142,16 @@ ArgClass PaddedArgClass(const Program& program, absl::Span<const BufferId> input
   return args;
 }
 
-absl::StatusOr<VerifiedProgram> RestrideProgram(DType dtype, size_t rank) {
+absl::StatusOr<VerifiedProgram> RestrideProgram(DType dtype, size_t rank, bool strided) {
   constexpr int kThreads = 256, kRows = 8, kColumns = 512;
-  ProgramBuilder b(Cat("restride_", DTypeName(dtype), "_", rank, "d"));
+  ProgramBuilder b(Cat("restride_", strided ? "strided_" : "", DTypeName(dtype), "_", rank, "d"));
   std::vector<Val> shape, strides(rank, Val(1));
   for (size_t d = 0; d < rank; ++d) shape.push_back(b.Dim(absl::StrCat("n", d)));
   strides[rank - 2] = b.Wrap(PaddedPitch(b.exprs(), b.E(shape[rank - 1]), dtype));
   for (size_t d = rank - 2; d-- > 0;) strides[d] = strides[d + 1] * shape[d + 1];
-  const Buf x = b.Tensor("X", dtype, shape), y = b.Tensor("Y", dtype, shape, Access::kOut, strides);
+  std::vector<Val> given;
+  for (size_t d = 0; strided && d < rank; ++d) given.push_back(d + 1 < rank ? b.Dim(absl::StrCat("s", d)) : Val(1));
+  const Buf x = b.Tensor("X", dtype, shape, Access::kIn, given), y = b.Tensor("Y", dtype, shape, Access::kOut, strides);
   Val matrices(1);
   for (size_t d = 0; d + 2 < rank; ++d) matrices = matrices * shape[d];
   const auto blocks = b.OpenLaunch(

@@ -17,14 +17,15 @@ namespace tilert {
 // cache best (pitches of 8208 bytes made a GEMM a third slower than ones of 8192; H200).
 inline constexpr int64_t kFastPitchBytes = 16, kCopiedPitchBytes = 128;
 
-// Contiguous tensor parameters of rank 2 or more that the program only reads, of which some launch reads the same elements in
-// several blocks: a subscript does not depend on each of the block's numbers.
+// Tensor parameters of rank 2 or more, contiguous or with rows of neighbours, that the program only reads, of which some launch
+// reads the same elements in several blocks: a subscript does not depend on each of the block's numbers.
 std::vector<BufferId> SharedInputs(const Program& program);
 
 // False when rows of all tensors are a multiple of kFastPitchBytes apart whatever the dims. `program`: specialised.
 bool MayHaveSlowRows(const Program& program);
 
-// `program`, its tensors `inputs` having the strides of a contiguous tensor whose rows start every PaddedPitch elements.
+// `program`, its contiguous tensors among `inputs` having the strides of one whose rows start every PaddedPitch elements. Those with
+// declared strides keep them: launches say where rows begin.
 Program WithPaddedRows(const Program& program, absl::Span<const BufferId> inputs);
 
 // What WithPaddedRows' program can be compiled for: `inputs` as FastArgClass, all other tensors as GeneralArgClass.
@@ -34,8 +35,8 @@ ArgClass PaddedArgClass(const Program& program, absl::Span<const BufferId> input
 // next multiple of kCopiedPitchBytes.
 Expr PaddedPitch(ExprArena& exprs, Expr columns, DType dtype);
 
-// The program "restride_float16_2d" or the like: Y[...] = X[...], both of `rank` ≥ 2 dimensions, X contiguous, Y with the strides
-// of WithPaddedRows.
-absl::StatusOr<VerifiedProgram> RestrideProgram(DType dtype, size_t rank);
+// The program "restride_float16_2d" or the like: Y[...] = X[...], both of `rank` ≥ 2 dimensions, Y with rows that start every
+// PaddedPitch elements, X contiguous or, with `strided`, its rows anywhere.
+absl::StatusOr<VerifiedProgram> RestrideProgram(DType dtype, size_t rank, bool strided = false);
 
 }  // namespace tilert

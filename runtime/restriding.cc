@@ -43,18 +43,21 @@ absl::StatusOr<std::unique_ptr<Restriding>> Restriding::Make(const Home& home, c
   KernelSpec main = {padded->name, schedule->constants, spec.dims};
   main.only_class = PaddedArgClass(*padded, inputs);
   TILERT_ASSIGN_OR_RETURN(result->kernels_.emplace_back(), Kernel::Create(home.runtime, home.bundle, padded, main));
-  for (const BufferId input : inputs) TILERT_RETURN_IF_ERROR(result->AddInput(home, specialised, input));
+  for (const BufferId input : inputs) TILERT_RETURN_IF_ERROR(result->AddInput(home, schedule->program, input));
   return result;
 }
 
-absl::Status Restriding::AddInput(const Home& home, const Program& padded, BufferId id) {
+absl::Status Restriding::AddInput(const Home& home, Program padded, BufferId id) {
+  const bool strided = !padded.buffers[id].strides.empty();
+  padded.buffers[id].strides.clear();
+  padded = WithPaddedRows(padded, {&id, 1});
   const Buffer& buffer = padded.buffers[id];
-  Input input{static_cast<uint32_t>(plan_.TensorIndex(id)), DTypeBytes(buffer.dtype), {}, {}, 0};
+  Input input{static_cast<uint32_t>(plan_.TensorIndex(id)), DTypeBytes(buffer.dtype), {}, {}, strided, 0};
   for (size_t d = 0; d < buffer.shape.size(); ++d) {
     TILERT_ASSIGN_OR_RETURN(input.shape.emplace_back(), DimExpr::Compile(padded, buffer.shape[d]));
     TILERT_ASSIGN_OR_RETURN(input.strides.emplace_back(), DimExpr::Compile(padded, buffer.strides[d]));
   }
-  TILERT_ASSIGN_OR_RETURN(const VerifiedProgram program, RestrideProgram(buffer.dtype, buffer.shape.size()));
+  TILERT_ASSIGN_OR_RETURN(const VerifiedProgram program, RestrideProgram(buffer.dtype, buffer.shape.size(), strided));
   const auto same =
       std::find_if(kernels_.begin() + 1, kernels_.end(), [&](const auto& k) { return k->program().name == program->name; });
   input.copier = static_cast<size_t>(same - kernels_.begin());
@@ -108,8 +111,9 @@ absl::StatusOr<bool> Restriding::Launch(const LaunchRequest& request, const Laun
     const Input& input = inputs_[i];
     for (const DimExpr& stride : input.strides) strides[i].push_back(stride.Eval(given.values()));
     TensorArg& tensor = tensors[input.tensor];
-    tensor.strides = strides[i];
-    if ((copies.which >> i & 1) == 0) continue;
+    const bool is_copied = (copies.which >> i & 1) != 0;
+    if (is_copied || !input.has_strides) tensor.strides = strides[i];
+    if (!is_copied) continue;
     tensor.data = memory;
     memory += UpToAlignment(static_cast<uint64_t>(tensor.shape[0] * strides[i][0] * input.element_bytes));
   }

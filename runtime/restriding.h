@@ -58,12 +58,13 @@ class Restriding {
     uint32_t tensor;  // among the program's tensors
     int64_t element_bytes;
     std::vector<DimExpr> shape, strides;  // strides: of the copy
+    bool has_strides;                     // the program takes them as they come
     size_t copier;                        // of kernels_
   };
 
   Restriding(const Schedule& schedule, const ArgPlan& plan, CostModel cost, CostModel otherwise)
       : schedule_(&schedule), plan_(plan), cost_(std::move(cost)), otherwise_(std::move(otherwise)) {}
-  absl::Status AddInput(const Home& home, const Program& padded, uint32_t buffer);
+  absl::Status AddInput(const Home& home, Program padded, uint32_t buffer);
   bool IsWorthIt(const LaunchValues& values, const Copies& copies) const;
 
   const Schedule* schedule_;  // that the program is compiled with

@@ -393,6 +393,66 @@ TEST_F(StdKernels, Attention) {
   }
 }
 
+// Gradients on the GPU and on the executor, from what a forward pass on the executor gave: within a hundredth of the largest.
+class Gradients : public StdKernels {
+ protected:
+  static tool::Array& Named(const Program& program, tool::CallArguments& call, const std::string& name) {
+    size_t tensor = 0;
+    for (const Param& param : program.params) {
+      if (program.buffers[param.index].name == name) break;
+      ++tensor;
+    }
+    return call.arrays[tensor];
+  }
+
+  void CheckGradients(const std::string& kind, const Dims& dims) {
+    SCOPED_TRACE(testing::Message() << kind << " " << testing::PrintToString(dims));
+    const auto forward = FindProgram(*file_, "attention_lse_" + kind), backward = FindProgram(*file_, "attention_backward_" + kind);
+    ASSERT_TRUE(forward.ok() && backward.ok());
+    auto first = MakeArguments(*forward, dims, ++seed_), second = MakeArguments(*backward, dims, ++seed_);
+    ASSERT_TRUE(first.ok() && second.ok());
+    ASSERT_TRUE(Expected(*forward, *first).ok());
+    for (const char* name : {"Q", "K", "V", "O", "lse"}) Named(*backward, *second, name) = Named(*forward, *first, name);
+    tool::CallArguments expected = *second;
+    ASSERT_TRUE(Expected(*backward, expected).ok());
+    const auto run = tool::DeviceCall::Make(*device_, *backward, constants_, *second);
+    ASSERT_TRUE(run.ok()) << run.status();
+    const absl::Status launched = (*run)->Launch();
+    ASSERT_TRUE(launched.ok()) << launched;
+    ASSERT_TRUE((*run)->Finish(*second).ok());
+    for (const char* name : {"dQ", "dK", "dV"}) {
+      const std::vector<double> got = Numbers(Named(*backward, *second, name)), want = Numbers(Named(*backward, expected, name));
+      double largest = 1e-3;
+      for (const double x : want) largest = std::max(largest, std::fabs(x));
+      for (size_t i = 0; i < want.size(); ++i) ASSERT_LE(std::fabs(got[i] - want[i]), 1e-2 * largest) << name << " " << i;
+    }
+  }
+};
+
+TEST_F(Gradients, OfAttention) {
+  const int64_t shapes[][5] = {{1, 1, 1, 1, 1}, {2, 64, 64, 4, 2}, {1, 129, 200, 3, 1}, {1, 300, 65, 2, 1}, {1, 257, 257, 2, 2}, {1, 8, 0, 1, 1}};
+  for (const char* type : kTypes16) {
+    for (const char* head : {"d64_", "d128_"}) {
+      for (const char* mask : {"", "causal_"}) {
+        const std::string kind = std::string(mask) + head + type;
+        std::vector<Variant> variants = Variants("attention_backward_" + kind);
+        variants.emplace_back();  // the defaults
+        for (const Variant& variant : variants) {
+          constants_ = variant.constants;
+          for (const auto& [batch, q, kv, heads, heads_kv] : shapes)
+            CheckGradients(kind, {{"batch", batch}, {"seq_q", q}, {"seq_kv", kv}, {"heads", heads}, {"heads_kv", heads_kv}});
+        }
+        constants_.clear();
+      }
+    }
+  }
+}
+
+TEST_F(Gradients, SanitizerShape) {
+  const Dims dims = {{"batch", 1}, {"seq_q", 130}, {"seq_kv", 136}, {"heads", 2}, {"heads_kv", 1}};
+  for (const char* kind : {"d64_bf16", "causal_d128_bf16"}) CheckGradients(kind, dims);
+}
+
 // One small shape of each kernel: what runs under compute-sanitizer.
 TEST_F(StdKernels, SanitizerShapes) {
   Check("transpose_bf16", {{"M", 65}, {"N", 72}}, 0);

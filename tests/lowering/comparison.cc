@@ -9,24 +9,28 @@
 namespace tilert {
 namespace {
 
-DType OutputType(const Program& program) {
-  for (size_t p = program.params.size(); p-- > 0;) {
-    if (program.params[p].kind == Param::Kind::kTensor) return program.buffers[program.params[p].index].dtype;
+std::vector<DType> TensorTypes(const Program& program) {
+  std::vector<DType> types;
+  for (const Param& param : program.params) {
+    if (param.kind == Param::Kind::kTensor) types.push_back(program.buffers[param.index].dtype);
   }
-  return DType::kInvalid;
+  return types;
 }
 
-Array Reference(const Program& program, Args args) {
-  args.arrays.back() = Array(OutputType(program), args.out().shape());
+// What the executor makes of the outputs.
+std::vector<Array> Reference(const Program& program, Args args) {
+  const std::vector<DType> types = TensorTypes(program);
+  const size_t first = args.arrays.size() - args.outputs;
+  for (size_t i = first; i < args.arrays.size(); ++i) args.arrays[i] = Array(types[i], args.arrays[i].shape());
   ExecOptions options;
   options.threads = 2;
   const absl::Status status = Execute(program, args.tensors(), args.scalars, options);
   EXPECT_TRUE(status.ok()) << program.name << ": " << status;
-  return args.out();
+  return {args.arrays.begin() + static_cast<std::ptrdiff_t>(first), args.arrays.end()};
 }
 
 Args Absolute(Args args) {
-  for (size_t i = 0; i + 1 < args.arrays.size(); ++i) {
+  for (size_t i = 0; i + args.outputs < args.arrays.size(); ++i) {
     for (int64_t e = 0; e < args.arrays[i].size(); ++e) args.arrays[i].Set(e, std::fabs(args.arrays[i][e]));
   }
   return args;
@@ -51,14 +55,23 @@ testing::AssertionResult Near(const Array& got, const Array& expected, const Arr
 std::vector<TensorArg> Args::tensors() {
   std::vector<TensorArg> result;
   for (Array& array : arrays) result.push_back(array.arg());
+  strides.assign(parts.size(), {});
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].empty()) continue;
+    strides[i].assign(parts[i].size(), 1);
+    for (size_t d = parts[i].size() - 1; d-- > 0;) strides[i][d] = strides[i][d + 1] * arrays[i].shape()[d + 1];
+    result[i].shape = parts[i], result[i].strides = strides[i];
+  }
   return result;
 }
 
-Args MakeArgs(const std::vector<std::pair<DType, std::vector<int64_t>>>& tensors, double scale, std::vector<ScalarArg> scalars) {
+Args MakeArgs(const std::vector<std::pair<DType, std::vector<int64_t>>>& tensors, double scale, std::vector<ScalarArg> scalars,
+              size_t outputs) {
   Args args;
   args.scalars = std::move(scalars);
+  args.outputs = outputs;
   for (const auto& [type, shape] : tensors) args.arrays.emplace_back(type, shape);
-  for (size_t i = 0; i + 1 < args.arrays.size(); ++i) args.arrays[i].Random(i + 1, -scale, scale);
+  for (size_t i = 0; i + outputs < args.arrays.size(); ++i) args.arrays[i].Random(i + 1, -scale, scale);
   return args;
 }
 
@@ -80,9 +93,9 @@ Comparison::Comparison(Program program, Program reference) : program_(std::move(
 }
 
 void Comparison::ExpectAgrees(const Args& args, const Bound& bound, const std::string& what) {
-  const Array expected = Reference(reference_, args);
+  const std::vector<Array> expected = Reference(reference_, args);
   const bool sized = bound.of_magnitude != 0;
-  const Array magnitude = sized ? Reference(reference_, Absolute(args)) : expected;
+  const std::vector<Array> magnitude = sized ? Reference(reference_, Absolute(args)) : expected;
   for (const auto& [target, arg_class, kernels, arch] : planned_) {
     Args run = args;
     if (!Fits(program_, arg_class, run.tensors())) continue;
@@ -90,7 +103,10 @@ void Comparison::ExpectAgrees(const Args& args, const Bound& bound, const std::s
     const SimOptions options{.seed = ++seed_, .interleavings = 2};
     const absl::Status status = SimulateAll(program_, kernels, run.tensors(), run.scalars, options);
     ASSERT_TRUE(status.ok()) << target << " " << what << ": " << status << "\n" << kir::ToText(kernels.front());
-    ASSERT_TRUE(Near(run.out(), expected, sized ? &magnitude : nullptr, bound)) << target << " " << what;
+    for (size_t i = 0; i < args.outputs; ++i) {
+      const Array& got = run.arrays[run.arrays.size() - args.outputs + i];
+      ASSERT_TRUE(Near(got, expected[i], sized ? &magnitude[i] : nullptr, bound)) << target << " " << what << " output " << i;
+    }
   }
 }
 

@@ -16,16 +16,20 @@ struct Bound {
   double relative = 0, of_magnitude = 0, absolute = 0;
 };
 
-// Arguments of a program with one output, which is its last tensor.
+// Arguments of a program; its outputs are the last tensors.
 struct Args {
   std::vector<Array> arrays;
   std::vector<ScalarArg> scalars;
+  size_t outputs = 1;
+  // Where given, one a tensor: it is a part of its array, {} for all of it. Rows lie as far apart as the array's.
+  std::vector<std::vector<int64_t>> parts = {};
+  std::vector<std::vector<int64_t>> strides = {};  // made by tensors()
   std::vector<TensorArg> tensors();
   Array& out() { return arrays.back(); }
 };
-// Inputs random in [−scale, scale], the output poisoned.
+// Inputs random in [−scale, scale], the outputs poisoned.
 Args MakeArgs(const std::vector<std::pair<DType, std::vector<int64_t>>>& tensors, double scale = 1,
-              std::vector<ScalarArg> scalars = {});
+              std::vector<ScalarArg> scalars = {}, size_t outputs = 1);
 
 // `program` is lowered to source for both families and classes of arguments.
 void ExpectLowers(const Program& program);

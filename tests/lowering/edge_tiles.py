@@ -412,3 +412,41 @@ def no_tma(X: T.Tensor((M, 64), "float16"), W: T.Tensor((64, 64), "float16"), Y:
             T.gemm(x, w, acc)
         T.copy(acc, out)
         T.copy(out, Y[bx * 64, 0], disable_tma=True)
+
+
+@T.prim_func
+def made_operand(X: T.Tensor((M, 64), "float16"), W: T.Tensor((64, 64), "float16"), Y: T.Tensor((M, 64), "float32")):
+    # What the threads wrote before the product they wait for once, not in each of its steps.
+    with T.Kernel(T.ceildiv(M, 64), threads=128) as bx:
+        x = T.alloc_fragment((64, 64), "float16")
+        made = T.alloc_shared((64, 64), "float16")
+        w = T.alloc_fragment((64, 64), "float16")
+        turned = T.alloc_shared((64, 64), "float16")
+        acc = T.alloc_fragment((64, 64), "float32")
+        T.copy(X[bx * 64, 0], x)
+        T.copy(W, w)
+        T.copy(x, made)
+        T.copy(w, turned)
+        T.gemm(made, turned, acc, clear_accum=True)
+        T.copy(acc, Y[bx * 64, 0])
+
+
+@T.prim_func
+def tile_sums(X: T.Tensor((M, 64), "float32"), Y: T.Tensor((32, 64), "float32")):
+    with T.Kernel(1, threads=64) as bx:
+        T.clear(Y)
+    with T.Kernel(T.ceildiv(M, 32), threads=64) as bx:
+        x = T.alloc_fragment((32, 64), "float32")
+        T.copy(X[bx * 32, 0], x)
+        T.atomic_add(Y[0:32, :], x)
+
+
+@T.prim_func
+def ragged_sums(X: T.Tensor((M, N), "float32"), Y: T.Tensor((32, N), "float32")):
+    # Neighbours of which one may be outside go singly.
+    with T.Kernel(T.ceildiv(N, 64), threads=64) as bx:
+        T.fill(Y[0:32, bx * 64 : bx * 64 + 64], 0.0)
+    with T.Kernel(T.ceildiv(M, 32), T.ceildiv(N, 64), threads=64) as (bx, by):
+        x = T.alloc_fragment((32, 64), "float32")
+        T.copy(X[bx * 32, by * 64], x)
+        T.atomic_add(Y[0:32, by * 64 : by * 64 + 64], x)

@@ -112,5 +112,37 @@ TEST(EdgeTiles, TilesApartNeedNoBarrier) {
   }
 }
 
+// The code of a kernel of `entry`, from its name on.
+std::string CodeOf(const std::string& entry, const std::string& arch, const std::string& kernel) {
+  const Program program = CompileSource("tests/lowering/edge_tiles.py", entry);
+  const absl::StatusOr<Lowered> lowered = Lower(program, FastArgClass(program), *FindTarget(arch, "ampere"), {});
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  return lowered.ok() ? lowered->source.substr(lowered->source.find(kernel + "(")) : "";
+}
+
+TEST(EdgeTiles, MadeOperand) {
+  ExpectAgrees("made_operand", {{64, 0}, {70, 0}}, [](int64_t m, int64_t) {
+    return std::vector<std::pair<DType, Shape>>{{DType::kFloat16, {m, 64}}, {DType::kFloat16, {64, 64}}, {kF32, {m, 64}}};
+  }, {.of_magnitude = 0x1p-16});
+  const std::string code = CodeOf("made_operand", "sm_80", "made_operand_kernel");
+  const size_t barrier = code.find("__syncthreads"), steps = code.find("for (int k = 0;");
+  ASSERT_NE(barrier, std::string::npos);
+  ASSERT_NE(steps, std::string::npos);
+  EXPECT_LT(barrier, steps);
+  EXPECT_EQ(code.find("__syncthreads", steps), std::string::npos);
+}
+
+TEST(EdgeTiles, SumsInPairs) {
+  ExpectAgrees("tile_sums", {{32, 0}, {70, 0}}, [](int64_t m, int64_t) {
+    return std::vector<std::pair<DType, Shape>>{{kF32, {m, 64}}, {kF32, {32, 64}}};
+  }, {.of_magnitude = 0x1p-20});
+  ExpectAgrees("ragged_sums", {{32, 64}, {70, 67}, {33, 1}}, [](int64_t m, int64_t n) {
+    return std::vector<std::pair<DType, Shape>>{{kF32, {m, n}}, {kF32, {32, n}}};
+  }, {.of_magnitude = 0x1p-20});
+  EXPECT_NE(CodeOf("tile_sums", "sm_90a", "tile_sums_k1_1_kernel").find("atomic_add2("), std::string::npos);
+  EXPECT_EQ(CodeOf("tile_sums", "sm_80", "tile_sums_k1_1_kernel").find("atomic_add2("), std::string::npos);
+  EXPECT_EQ(CodeOf("ragged_sums", "sm_90a", "ragged_sums_k1_1_kernel").find("atomic_add2("), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tilert

@@ -23,6 +23,7 @@ std::vector<std::string> Names(const Program& program) {
 
 TEST(Restride, FindsWhatManyBlocksRead) {
   EXPECT_EQ(Names(CompileSource("kernels/gemm.py", "gemm")), (std::vector<std::string>{"A", "B"}));
+  EXPECT_EQ(Names(CompileSource("kernels/gemm.py", "gemm_strided")), (std::vector<std::string>{"A", "B"}));
   EXPECT_EQ(Names(CompileSource("kernels/attention.py", "attention", ParseSettings("head_dim=64"))),
             (std::vector<std::string>{"K", "V"}));
   EXPECT_EQ(Names(CompileSource("kernels/gemv.py", "gemv")), std::vector<std::string>{});
@@ -39,6 +40,12 @@ TEST(Restride, FixedRowsAreFastOrNot) {
   EXPECT_FALSE(may("", {{"K", 64}, {"N", 72}}));
   EXPECT_TRUE(may("", {{"K", 64}, {"N", 73}}));
   EXPECT_FALSE(MayHaveSlowRows(CompileSource("kernels/attention.py", "attention", ParseSettings("head_dim=64"))));
+  const auto strided = [](const std::map<std::string, int64_t>& dims) {
+    return MayHaveSlowRows(Specialize(CompileSource("kernels/gemm.py", "gemm_strided"), {}, dims).value());
+  };
+  EXPECT_TRUE(strided({{"K", 64}, {"N", 72}})) << "what counts is how far rows are apart";
+  EXPECT_FALSE(strided({{"pitch_A", 64}, {"pitch_B", 72}, {"pitch_C", 80}}));
+  EXPECT_TRUE(strided({{"pitch_A", 64}, {"pitch_B", 73}, {"pitch_C", 80}}));
 }
 
 // A tile's number taken apart: its quotient is the same in several blocks, and a name for it changes nothing.
@@ -111,6 +118,34 @@ TEST(Restride, CopiesRows) {
       const absl::Status simulated = SimulateAll(**program, *kernels, tensors, {}, {});
       ASSERT_TRUE(simulated.ok()) << arch << ": " << simulated;
       for (int64_t i = 0; i < x.size(); ++i) ASSERT_EQ(copy.at(i / shape.back(), i % shape.back()), x[i]) << arch << " " << i;
+    }
+  }
+}
+
+// Rows that lie anywhere: what is between them is not copied.
+TEST(Restride, CopiesRowsOfLargerTensors) {
+  for (const Shape& shape : {Shape{17, 515}, Shape{2, 3, 9, 131}}) {
+    const auto program = RestrideProgram(DType::kBFloat16, shape.size(), true);
+    ASSERT_TRUE(program.ok()) << program.status();
+    Padded x(Array(DType::kBFloat16, shape), shape.back() + 6);
+    const int64_t rows = Padded::Rows(Array(DType::kBFloat16, shape));
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < shape.back(); ++j) x.memory.Set(i * (shape.back() + 6) + j, static_cast<double>((i * 7 + j) % 100));
+    }
+    for (const std::string arch : {"executor", "sm_80", "sm_90a"}) {
+      Padded copy(Array(DType::kBFloat16, shape), PitchOf(shape.back(), DType::kBFloat16));
+      const std::vector<TensorArg> tensors = {x.arg(), copy.arg()};
+      if (arch == "executor") {
+        ASSERT_TRUE(Execute(**program, tensors, {}, Checked()).ok());
+      } else {
+        const auto kernels = PlanAll(**program, PaddedArgClass(**program, std::vector<BufferId>{1}), arch);
+        ASSERT_TRUE(kernels.ok()) << kernels.status();
+        ASSERT_TRUE(SimulateAll(**program, *kernels, tensors, {}, {}).ok());
+      }
+      for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t j = 0; j < shape.back(); ++j) ASSERT_EQ(copy.at(i, j), (i * 7 + j) % 100) << arch << " " << i << ", " << j;
+        ASSERT_TRUE(std::isnan(copy.at(i, shape.back()))) << arch << " " << i << ": between the rows";
+      }
     }
   }
 }

@@ -16,12 +16,15 @@ namespace {
 
 constexpr uintptr_t kA = 0x100000000, kB = 0x200000000, kC = 0x300000000, kWorkspace = 0x400000000;
 
-// C[M, N] = A[M, K] · B[K, N] in tiles of 64 x 64; with `has_workspace`, 40 floats of workspace that it does not use.
-Program ProductProgram(bool has_workspace = false) {
+// C[M, N] = A[M, K] · B[K, N] in tiles of 64 x 64; with `has_workspace`, 40 floats of workspace that it does not use; with `strided`,
+// rows of A and B lie as far apart as the launch says.
+Program ProductProgram(bool has_workspace = false, bool strided = false) {
   ProgramBuilder b("product");
   const Val m = b.Dim("M"), n = b.Dim("N"), k = b.Dim("K");
   const DType type = DType::kFloat16;
-  const Buf a_all = b.Tensor("A", type, {m, k}), b_all = b.Tensor("B", type, {k, n});
+  const auto strides = [&](const char* name) { return strided ? std::vector<Val>{b.Dim(name), Val(1)} : std::vector<Val>{}; };
+  const Buf a_all = b.Tensor("A", type, {m, k}, Access::kIn, strides("pitch_A"));
+  const Buf b_all = b.Tensor("B", type, {k, n}, Access::kIn, strides("pitch_B"));
   const Buf c_all = b.Tensor("C", type, {m, n}, Access::kOut);
   if (has_workspace) b.Workspace("W", DType::kFloat32, {Val(40)});
   const auto block = b.Launch<2>("main", {CeilDiv(n, 64), CeilDiv(m, 64)}, Val(128));
@@ -59,7 +62,8 @@ class RestridingTest : public RuntimeFixture {
     AddCode(bundle, program, GeneralArgClass(program), "general");
     const std::vector<BufferId> inputs = SharedInputs(program);
     EXPECT_EQ(inputs.size(), 2u);
-    const Program padded = WithPaddedRows(program, inputs), copier = *RestrideProgram(DType::kFloat16, 2).value();
+    const Program padded = WithPaddedRows(program, inputs);
+    const Program copier = *RestrideProgram(DType::kFloat16, 2, !program.buffers[inputs[0]].strides.empty()).value();
     AddCode(bundle, padded, PaddedArgClass(padded, inputs), "restrided");
     if (with_copier) AddCode(bundle, copier, PaddedArgClass(copier, std::vector<BufferId>{copier.params[1].index}), "copy");
     const auto bytes = WriteBundle(bundle);
@@ -88,7 +92,13 @@ class RestridingTest : public RuntimeFixture {
       request.workspace_bytes = workspace_bytes;
       return request;
     }
-    std::vector<std::vector<int64_t>> shapes;
+    // Rows of A and B so far apart.
+    Call& Pitched(int64_t of_a, int64_t of_b) {
+      strides = {{of_a, 1}, {of_b, 1}};
+      for (size_t i = 0; i < 2; ++i) tensors[i].strides = strides[i];
+      return *this;
+    }
+    std::vector<std::vector<int64_t>> shapes, strides;
     std::vector<TensorArg> tensors;
   };
 
@@ -146,6 +156,23 @@ TEST_F(RestridingTest, OnlyWhatIsUnalignedIsCopied) {
   EXPECT_EQ(Launched(*kernel, results, 0), "general(100000002 200000000 300000000)");
   EXPECT_EQ(kernel->WorkspaceBytes(nothing.tensors, {}).value(), 0u);
   EXPECT_EQ(Launched(*kernel, nothing, 1 << 30), "fast(100000000 200000000 300000000)");
+}
+
+// Of strided tensors what counts is how far rows are apart, not how long they are. Where they are well placed they stay.
+TEST_F(RestridingTest, PartsOfLargerTensors) {
+  const auto kernel = Make(ProductProgram(false, true));
+  Call good(2047, 2051, 2049), one_bad = good, both_bad = good;
+  good.Pitched(2056, 4096), one_bad.Pitched(2056, 2053), both_bad.Pitched(2050, 2053);
+  EXPECT_EQ(kernel->WorkspaceBytes(good.tensors, {}).value(), 0u) << "C alone is unaligned: nothing to copy";
+  EXPECT_EQ(Launched(*kernel, good, 1 << 30), "restrided(100000000 200000000 300000000)");
+  EXPECT_EQ(kernel->WorkspaceBytes(one_bad.tensors, {}).value(), Up(kBytesOfB));
+  EXPECT_EQ(Launched(*kernel, one_bad, 1 << 30), "copy(200000000 400000000) restrided(100000000 400000000 300000000)");
+  const std::string second = absl::StrCat(absl::Hex(kWorkspace + Up(kBytesOfA)));
+  EXPECT_EQ(Launched(*kernel, both_bad, 1 << 30),
+            "copy(100000000 400000000) copy(200000000 " + second + ") restrided(400000000 " + second + " 300000000)");
+  EXPECT_EQ(Launched(*kernel, both_bad, 0), "general(100000000 200000000 300000000)");
+  const Call whole(2047, 2056, 2048);  // contiguous
+  EXPECT_EQ(Launched(*kernel, whole, 1 << 30), "fast(100000000 200000000 300000000)");
 }
 
 TEST_F(RestridingTest, SmallProductsAreNotWorthIt) {
