@@ -200,8 +200,8 @@ void TableChecker::CheckDims() {
   for (size_t i = 0; i < p_.dims.size(); ++i) {
     auto scope = c_.path.Enter("dims", i);
     if (used[i] && !bound[i])
-      c_.Error("dim '", p_.dims[i].name, "' is used but is no tensor's bare extent or stride: nothing says what it is at launch; ",
-               "fix it, or make it a scalar parameter");
+      c_.Error("dim '", p_.dims[i].name, "' is used but is no tensor's bare extent or stride: nothing says what it is at ",
+               "launch; fix it, or make it a scalar parameter");
   }
 }
 

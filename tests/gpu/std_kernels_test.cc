@@ -407,7 +407,8 @@ class Gradients : public StdKernels {
 
   void CheckGradients(const std::string& kind, const Dims& dims) {
     SCOPED_TRACE(testing::Message() << kind << " " << testing::PrintToString(dims));
-    const auto forward = FindProgram(*file_, "attention_lse_" + kind), backward = FindProgram(*file_, "attention_backward_" + kind);
+    const auto forward = FindProgram(*file_, "attention_lse_" + kind);
+    const auto backward = FindProgram(*file_, "attention_backward_" + kind);
     ASSERT_TRUE(forward.ok() && backward.ok());
     auto first = MakeArguments(*forward, dims, ++seed_), second = MakeArguments(*backward, dims, ++seed_);
     ASSERT_TRUE(first.ok() && second.ok());
@@ -430,7 +431,8 @@ class Gradients : public StdKernels {
 };
 
 TEST_F(Gradients, OfAttention) {
-  const int64_t shapes[][5] = {{1, 1, 1, 1, 1}, {2, 64, 64, 4, 2}, {1, 129, 200, 3, 1}, {1, 300, 65, 2, 1}, {1, 257, 257, 2, 2}, {1, 8, 0, 1, 1}};
+  const int64_t shapes[][5] = {{1, 1, 1, 1, 1},    {2, 64, 64, 4, 2},   {1, 129, 200, 3, 1},
+                               {1, 300, 65, 2, 1}, {1, 257, 257, 2, 2}, {1, 8, 0, 1, 1}};
   for (const char* type : kTypes16) {
     for (const char* head : {"d64_", "d128_"}) {
       for (const char* mask : {"", "causal_"}) {

@@ -16,8 +16,8 @@ namespace {
 
 constexpr uintptr_t kA = 0x100000000, kB = 0x200000000, kC = 0x300000000, kWorkspace = 0x400000000;
 
-// C[M, N] = A[M, K] · B[K, N] in tiles of 64 x 64; with `has_workspace`, 40 floats of workspace that it does not use; with `strided`,
-// rows of A and B lie as far apart as the launch says.
+// C[M, N] = A[M, K] · B[K, N] in tiles of 64 x 64; with `has_workspace`, 40 floats of workspace that it does not use; with
+// `strided`, rows of A and B lie as far apart as the launch says.
 Program ProductProgram(bool has_workspace = false, bool strided = false) {
   ProgramBuilder b("product");
   const Val m = b.Dim("M"), n = b.Dim("N"), k = b.Dim("K");
