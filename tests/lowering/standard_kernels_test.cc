@@ -155,8 +155,8 @@ class StandardKernel : public testing::TestWithParam<SpecLine> {
       if (!spec.Has("with_lse")) {
         Agrees(c, {of_q, of_kv, of_kv, of_q}, 2, bound);
       } else if (q != 63 && q != 129) {
-        const Shape of_lse = {1, 2, q};
-        c.ExpectAgrees(MakeArgs({{type, of_q}, {type, of_kv}, {type, of_kv}, {type, of_q}, {DType::kFloat32, of_lse}}, 2, {}, 2), bound,
+        const std::pair<DType, Shape> lse = {DType::kFloat32, {1, 2, q}};
+        c.ExpectAgrees(MakeArgs({{type, of_q}, {type, of_kv}, {type, of_kv}, {type, of_q}, lse}, 2, {}, 2), bound,
                        absl::StrCat(q, " queries, ", kv, " keys"));
       }
       if (HasFatalFailure()) return;
