@@ -139,6 +139,9 @@ class Report:
         name = re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-")
         self.path = pathlib.Path(args.out) / f"{name}-{self.meta['commit']}-peers.json"
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.exists():  # of an earlier process, with other jobs or one that broke off
+            earlier = json.loads(self.path.read_text())
+            self.rows, self.failures = earlier["results"], earlier["failures"]
 
     def write(self):
         partial = self.path.with_suffix(".partial")
@@ -149,6 +152,11 @@ class Report:
         self.failures.append({"what": what, "error": f"{type(error).__name__}: {error}"[:2000]})
         print(f"FAILED {what}: {error}", file=sys.stderr, flush=True)
         self.write()
+
+    def _put(self, row):
+        def key(r):
+            return [r.get(name) for name in ("bench", "dtype", "shape", "layout", "family", "schedule")] + r.get("peer", "").split()[:2]
+        self.rows = [r for r in self.rows if key(r) != key(row)] + [row]
 
     def add(self, item, times):
         """A row for each of our candidates and each peer; of peers that are one with several settings, the quickest."""
@@ -171,7 +179,7 @@ class Report:
                     quartiles = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
                     more = {"peer": key, "peer_us": round(statistics.median(times[key]), 2), "ratio": round(statistics.median(ratios), 3),
                             "ratio_quartiles": [round(quartiles[0], 3), round(quartiles[2], 3)]}
-                self.rows.append({**row, **more})
+                self._put({**row, **more})
                 print(json.dumps(self.rows[-1], ensure_ascii=False), flush=True)
         self.write()
 
