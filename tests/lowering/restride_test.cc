@@ -23,7 +23,7 @@ std::vector<std::string> Names(const Program& program) {
 
 TEST(Restride, FindsWhatManyBlocksRead) {
   EXPECT_EQ(Names(CompileSource("kernels/gemm.py", "gemm")), (std::vector<std::string>{"A", "B"}));
-  EXPECT_EQ(Names(CompileSource("kernels/gemm.py", "gemm_strided")), (std::vector<std::string>{"A", "B"}));
+  EXPECT_EQ(Names(CompileSource("kernels/gemm_strided.py", "gemm_strided")), (std::vector<std::string>{"A", "B"}));
   EXPECT_EQ(Names(CompileSource("kernels/attention.py", "attention", ParseSettings("head_dim=64"))),
             (std::vector<std::string>{"K", "V"}));
   EXPECT_EQ(Names(CompileSource("kernels/gemv.py", "gemv")), std::vector<std::string>{});
@@ -41,7 +41,7 @@ TEST(Restride, FixedRowsAreFastOrNot) {
   EXPECT_TRUE(may("", {{"K", 64}, {"N", 73}}));
   EXPECT_FALSE(MayHaveSlowRows(CompileSource("kernels/attention.py", "attention", ParseSettings("head_dim=64"))));
   const auto strided = [](const std::map<std::string, int64_t>& dims) {
-    return MayHaveSlowRows(Specialize(CompileSource("kernels/gemm.py", "gemm_strided"), {}, dims).value());
+    return MayHaveSlowRows(Specialize(CompileSource("kernels/gemm_strided.py", "gemm_strided"), {}, dims).value());
   };
   EXPECT_TRUE(strided({{"K", 64}, {"N", 72}})) << "what counts is how far rows are apart";
   EXPECT_FALSE(strided({{"pitch_A", 64}, {"pitch_B", 72}, {"pitch_C", 80}}));
