@@ -17,7 +17,8 @@ using testing::HasSubstr;
 // registers.
 class Fault : public testing::Test {
  protected:
-  Fault() : m(2) {
+  Fault() : m(2) { Begin(); }
+  void Begin() {
     in = m.Global("in", DType::kFloat32, {m.Int(256)});
     out = m.Global("out", DType::kFloat32, {m.Int(256)}, true);
     tile = m.Shared("tile", DType::kFloat32, {256}, 2);
@@ -239,6 +240,28 @@ TEST_F(Fault, WarpsThatMissABarrier) {
   const Expr twice = m.k.exprs.Cast(m.Load(count, {m.Int(0), m.Int(0)}), DType::kIndex);
   m.With(kir::For{t, m.Int(0), twice, m.Int(1), kir::Unroll::kNo, {}}, [&] { m.Add(kir::BarSync{}); });
   ExpectSound();
+}
+
+// A dim that breaks the promise of 32-bit indices stands for a wrong proof: the code that is emitted has no guard.
+TEST_F(Fault, AccessThatNothingGuards) {
+  const auto twin = [&](int64_t dim, const auto& access) {
+    m = KernelMaker(2);
+    Begin();
+    m.k.index32 = true;
+    const Expr far = m.Op(ExprOp::kMax, m.Op(ExprOp::kSub, m.Dim("N"), m.Int((int64_t{1} << 30) - 1)), m.Int(0));
+    dims = {dim};
+    m.Points(layout, {i}, [&] { access(m.Sum(m.V(i), far)); });
+  };
+  const auto store = [&](Expr at) { m.Store(out, {at}, m.Real(1)); };
+  const auto load = [&](Expr at) { m.Store(out, {m.V(i)}, m.Load(in, {at})); };
+  const auto add = [&](Expr at) { m.Add(kir::Atomic{AtomicOp::kAdd, out, {at}, m.Real(1)}); };
+  const auto to_shared = [&](Expr at) { m.Store(tile, {m.Int(0), at}, m.Real(1)); };
+  for (const std::function<void(Expr)>& access : std::vector<std::function<void(Expr)>>{store, load, add, to_shared}) {
+    twin((int64_t{1} << 30) - 1, access);
+    ExpectSound();
+    twin((int64_t{1} << 30) + 100, access);
+    ExpectFault("are relied on");
+  }
 }
 
 TEST_F(Fault, UnwrittenRegister) {
