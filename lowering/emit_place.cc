@@ -140,8 +140,11 @@ Coordinate AddCoordinates(const Coordinate& a, const Coordinate& b) {
   Coordinate sum;
   sum.terms = a.terms;
   sum.terms.insert(sum.terms.end(), b.terms.begin(), b.terms.end());
-  sum.whole = CSum({a.whole, b.whole});
   sum.range = Sum(a.range, b.range);
+  sum.whole = CSum({a.whole, b.whole});
+  // What may leave 64 bits wraps there, and the compiler is to know it.
+  if (sum.range.lo == INT64_MIN && sum.range.hi == INT64_MAX)
+    sum.whole = {Cat("wrap_add((i64)", a.whole.In(CText::kUnary), ", (i64)", b.whole.In(CText::kUnary), ")")};
   sum.known = a.known && b.known;
   return sum;
 }
