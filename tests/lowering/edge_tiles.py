@@ -330,7 +330,7 @@ def safe_values_in_turn(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "flo
             T.annotate_safe_value({X: X[0, k] + 1.0})
             for i, j in T.Parallel(8, 32):
                 f[i, j] = f[i, j] - X[bx * 8 + i, k * 32 + j + 9]
-        T.copy(f, Y[bx * 8, 0:32])
+        T.copy(f, Y[bx * 8 : bx * 8 + 8, 0:32])
 
 
 @T.prim_func

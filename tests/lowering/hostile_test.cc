@@ -79,7 +79,7 @@ TEST(Hostile, WhatMayChangeIsReadOnce) {
     const absl::StatusOr<Lowered> lowered = Lower(program, GeneralArgClass(program), *FindTarget(arch));
     ASSERT_TRUE(lowered.ok()) << lowered.status();
     const std::string body = lowered->source.substr(lowered->source.find("__global__"));
-    for (const char* subscript : {"A[tx + 1]", "A[tx + 2]"}) {
+    for (const char* subscript : {"A[tx0 + 1]", "A[tx0 + 2]"}) {
       size_t count = 0;
       for (size_t at = body.find(subscript); at != std::string::npos; at = body.find(subscript, at + 1)) ++count;
       EXPECT_EQ(count, 1u) << subscript << "\n" << body;

@@ -130,7 +130,7 @@ TEST(Ranges, HoldWhatWrapsAtTheEndsOfTheType) {
         const Range r = ranges.Of(e);
         ASSERT_GE(value, r.lo) << trial;
         ASSERT_LE(value, r.hi) << trial;
-        ASSERT_EQ(value & (r.align - 1), 0) << trial;
+        ASSERT_EQ(value & (r.align - 1), 0) << trial << " align " << r.align << " operator " << static_cast<int>(arena[e].op);
         not_negative += r.lo >= 0;
       }
     }

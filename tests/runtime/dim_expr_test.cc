@@ -66,7 +66,9 @@ TEST(DimExpr, AgreesWithTheReferenceEvaluator) {
     EXPECT_EQ(compiled->EvalExact({bound.dims, bound.scalars}), expected.ok() ? *expected : DimExpr::kTooLarge)
         << expected.status();
     overflows += !expected.ok();
-    if (expected.ok()) EXPECT_EQ(compiled->Eval({bound.dims, bound.scalars}), *expected);
+    if (expected.ok()) {
+      EXPECT_EQ(compiled->Eval({bound.dims, bound.scalars}), *expected);
+    }
     ByteWriter out;
     compiled->Encode(out);
     const std::string bytes = out.Take();
