@@ -61,7 +61,7 @@ void Emit(EmitContext& c, const kir::For& s) {
   const std::string begin_text = EmitExpr(c, s.begin).text, end_text = EmitExpr(c, s.end).In(CText::kShift),
                     step_text = EmitExpr(c, s.step).text;
   // The end is not reached, from whichever side the loop comes.
-  if (step.lo > 0) values = LoopRange(begin, end, std::min(begin.align, step.align));
+  if (step.lo > 0) values = LoopRange(begin, end, step);
   if (step.hi < 0) values = {end.lo < begin.hi ? end.lo + 1 : begin.hi, begin.hi, 1};
   const bool may_overflow = step.lo > 0 && values.hi > INT64_MAX - step.hi;
   c.ranges.Bind(s.var, values, step.lo > 0 ? s.end : Expr{});

@@ -19,7 +19,7 @@ class BoundsProver {
         ranges_.Bind(let->var, ranges_.Of(let->value));
       } else if (auto* loop = std::get_if<kir::For>(&stmt.op)) {
         int64_t step = 0;
-        if (k_.exprs.AsInt(loop->step, &step) && step > 0) BindBelow(loop->var, loop->begin, loop->end);
+        if (k_.exprs.AsInt(loop->step, &step) && step > 0) BindBelow(loop->var, loop->begin, loop->end, step);
         Process(loop->body);
       } else if (auto* branch = std::get_if<kir::If>(&stmt.op)) {
         {
@@ -46,7 +46,9 @@ class BoundsProver {
 
  private:
   // A loop or block variable: begin ≤ var < end.
-  void BindBelow(VarId var, Expr begin, Expr end) { ranges_.Bind(var, LoopRange(ranges_.Of(begin), ranges_.Of(end)), end); }
+  void BindBelow(VarId var, Expr begin, Expr end, int64_t step = 1) {
+    ranges_.Bind(var, LoopRange(ranges_.Of(begin), ranges_.Of(end), ConstantRange(step)), end);
+  }
 
   void Prove(kir::TileAccess& access, const FragmentLayout& layout) {
     const kir::Buffer& buffer = k_.buffers[access.buffer];

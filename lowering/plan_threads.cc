@@ -332,7 +332,7 @@ void ThreadPlanner::Guard(kir::Block& block, Ranges& ranges) {
     kir::ForEachExpr(stmt, [&](Expr& e) { e = Guarded(e, ranges); });
     if (auto* loop = std::get_if<kir::For>(&stmt.op)) {
       const Range begin = ranges.Of(loop->begin), end = ranges.Of(loop->end), step = ranges.Of(loop->step);
-      if (step.lo > 0) ranges.Bind(loop->var, LoopRange(begin, end));
+      if (step.lo > 0) ranges.Bind(loop->var, LoopRange(begin, end, step));
     } else if (auto* let = std::get_if<kir::Let>(&stmt.op)) {
       if (!IsFloat(b_.k_.vars[let->var].dtype)) ranges.Bind(let->var, ranges.Of(let->value));
     }

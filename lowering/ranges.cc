@@ -22,8 +22,7 @@ Range Wrapped(__int128 lo, __int128 hi, int64_t align) {
 
 // Largest power of two that divides x.
 int64_t PowerOfTwoIn(int64_t x) {
-  if (x == 0) return kMaxAlign;
-  return std::min(kMaxAlign, int64_t{1} << std::countr_zero(static_cast<uint64_t>(x)));
+  return int64_t{1} << std::min(std::countr_zero(static_cast<uint64_t>(x)), std::countr_zero(static_cast<uint64_t>(kMaxAlign)));
 }
 
 Range Difference(const Range& a, const Range& b) {
@@ -102,8 +101,13 @@ Range Sum(const Range& a, const Range& b) {
 
 Range Union(const Range& a, const Range& b) { return {std::min(a.lo, b.lo), std::max(a.hi, b.hi), std::min(a.align, b.align)}; }
 
-Range LoopRange(const Range& begin, const Range& end, int64_t align) {
-  return {begin.lo, end.hi > begin.lo ? end.hi - 1 : begin.lo, align};
+Range LoopRange(const Range& begin, const Range& end, const Range& step) {
+  const int64_t align = std::min(begin.align, step.align);
+  if (end.hi <= begin.lo) return {begin.lo, begin.lo, align};  // no iteration
+  int64_t last = end.hi - 1;
+  if (begin.IsConstant() && step.IsConstant())
+    last -= static_cast<int64_t>((static_cast<uint64_t>(last) - static_cast<uint64_t>(begin.lo)) % static_cast<uint64_t>(step.lo));
+  return {begin.lo, last, align};
 }
 
 void Ranges::Bind(VarId var, const Range& range, Expr below) {

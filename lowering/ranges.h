@@ -26,8 +26,8 @@ Range TypeRange(DType type);
 // Of a + b in 64 bits.
 Range Sum(const Range& a, const Range& b);
 Range Union(const Range& a, const Range& b);
-// Of the variable of a loop that counts up: from a `begin` while it is below an `end`.
-Range LoopRange(const Range& begin, const Range& end, int64_t align = 1);
+// Of the variable of a loop that counts up by a `step`, from a `begin` while it is below an `end`. REQUIRES: step.lo > 0.
+Range LoopRange(const Range& begin, const Range& end, const Range& step);
 
 // Ranges of the variables in scope, and of what is computed from them. Not thread safe.
 class Ranges {

@@ -233,7 +233,7 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Loop(const kir::For& s, const std:
   if (!s.step) loop.step.result = exprs_.Constant(Value{.i = 1});
   Ranges& ranges = exprs_.ranges();
   const Range begin = ranges.Of(s.begin), end = ranges.Of(s.end), step = s.step ? ranges.Of(s.step) : ConstantRange(1);
-  if (step.lo > 0) ranges.Bind(s.var, LoopRange(begin, end, std::min(begin.align, step.align)), s.end);
+  if (step.lo > 0) ranges.Bind(s.var, LoopRange(begin, end, step), s.end);
   TILERT_ASSIGN_OR_RETURN(loop.body, Body(s.body, Cat(path, ".body")));
   return loop;
 }
