@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/int_eval.h"
 #include "ir/int_math.h"
+#include "ir/limits.h"
 #include "ir/status_util.h"
 
 namespace tilert {
@@ -50,7 +51,13 @@ class Evaluator {
     for (size_t k = 0; k < node.args.size(); ++k) {
       TILERT_ASSIGN_OR_RETURN(operands[k], Eval(node.args[k], depth + 1));
     }
-    return EvalInt(node.op, program_.exprs[node.args[0]].dtype, operands[0], operands[1]);
+    const DType type = program_.exprs[node.args[0]].dtype;
+    if (!FitsIndex(node.op, type, operands[0], operands[1])) {
+      return InvalidArgument("'", operands[0], " ", ExprOpText(node.op),
+                             node.args.size() > 1 ? absl::StrCat(" ", operands[1]) : "", "' among the extents of '",
+                             program_.name, "' does not fit 64 bits");
+    }
+    return EvalInt(node.op, type, operands[0], operands[1]);
   }
 
  private:
@@ -81,6 +88,7 @@ class Binder {
     TILERT_RETURN_IF_ERROR(ForEachTensor(&Binder::CheckRank));
     TILERT_RETURN_IF_ERROR(ForEachTensor(&Binder::BindDimsOf));
     TILERT_RETURN_IF_ERROR(ForEachTensor(&Binder::CheckTensor));
+    TILERT_RETURN_IF_ERROR(CheckDims());
     return CheckAssumptions();
   }
 
@@ -136,6 +144,15 @@ class Binder {
     if (bound_.dims[dim] == value) return absl::OkStatus();
     return InvalidArgument("dim '", program_.dims[dim].name, "' is ", bound_.dims[dim], " already, but ", where, " gives ",
                            value);
+  }
+
+  // Lowered code relies on it where it proves that what is computed from dims fits 64 bits.
+  absl::Status CheckDims() const {
+    for (size_t d = 0; d < bound_.dims.size(); ++d) {
+      if (bound_.dims[d] > kMaxDim)
+        return InvalidArgument("dim '", program_.dims[d].name, "' is ", bound_.dims[d], "; dims are at most 2^48");
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CheckRank(const Buffer& buffer, const TensorArg& arg, BoundTensor&) {

@@ -17,6 +17,7 @@ struct ExecOptions {
   int threads = 0;               // workers that run blocks; 0: one a processor
   bool check_races = false;      // report conflicting accesses of two points of a parallel loop, two threads, or two blocks
   bool check_unwritten = false;  // report reads of shared, fragment or local elements that were never written
+  bool check_index = false;      // report index results that do not fit 64 bits, whose value is unspecified
   uint64_t seed = 0;             // other than 0: blocks and parallel points run in an order drawn from it
   int64_t max_bytes = int64_t{4} << 30;         // of workspaces, and of each block's own memory
   uint64_t max_steps = 0;                       // statements that all blocks together may execute, more or less; 0: no limit

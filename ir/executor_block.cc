@@ -39,6 +39,7 @@ void BlockRunner::ResizeLanes(int n) {
 absl::Status BlockRunner::Run(int64_t block) {
   block_ = block;
   blamed_ = ending_ = false;
+  safe_before_.clear();
   memory_.StartBlock(block);
   barriers_.clear();
   groups_.clear();
@@ -64,12 +65,17 @@ absl::Status BlockRunner::Run(int64_t block) {
   return Drain(main_.copies, 0);
 }
 
+// Safe values hold to the end of the statements that they stand among.
 absl::Status BlockRunner::RunSteps(const Steps& steps, Context& c) {
+  const size_t annotated = safe_before_.size();
+  absl::Status status;
   for (const Step& step : steps) {
-    if (!c.any()) return absl::OkStatus();
-    TILERT_RETURN_IF_ERROR(RunStep(step, c));
+    if (!c.any() || !status.ok()) break;
+    status = RunStep(step, c);
   }
-  return absl::OkStatus();
+  for (; safe_before_.size() > annotated; safe_before_.pop_back())
+    memory_.SetOutside(safe_before_.back().first, safe_before_.back().second);
+  return status;
 }
 
 absl::Status BlockRunner::CountStep() {

@@ -164,6 +164,7 @@ class BlockRunner {
   absl::flat_hash_map<uint32_t, Group> groups_;  // by number
   int64_t async_clock_ = 0;
   bool ending_ = false;            // roles end early after an error
+  std::vector<std::pair<BufferId, Value>> safe_before_;  // what reads outside gave before the annotations that hold
   std::mt19937_64 random_;         // the order in which roles run
   uint64_t steps_left_ = 0;
   int64_t block_ = 0;

@@ -48,8 +48,8 @@ absl::Status BlockRunner::RunElement(const Step& step, Context& c) {
 absl::Status BlockRunner::RunAnnotate(const Annotate& op, const Step& step, const Context& c) {
   if (op.kind != AnnotationKind::kSafeValue || op.args.empty()) return absl::OkStatus();
   Eval(step, c);
-  memory_.SetOutside(op.buffer,
-                     ConvertValue(*Result(step, 0, c.n), RootType(op.args[0]), state_.program.buffers[op.buffer].dtype));
+  const Value value = ConvertValue(*Result(step, 0, c.n), RootType(op.args[0]), state_.program.buffers[op.buffer].dtype);
+  safe_before_.emplace_back(op.buffer, memory_.SetOutside(op.buffer, value));
   return absl::OkStatus();
 }
 

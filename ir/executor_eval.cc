@@ -6,6 +6,7 @@
 
 #include "ir/int_eval.h"
 #include "ir/int_math.h"
+#include "ir/status_util.h"
 
 namespace tilert::exec {
 namespace {
@@ -226,6 +227,15 @@ bool EvalMove(const Args& x) {
   }
 }
 
+// An index that does not fit is an error of lanes that are active, and that use it.
+void CheckIndex(const Args& x, const EvalFrame& frame) {
+  for (int k = 0; k < x.n; ++k) {
+    const int64_t a = x.a[k].i, b = x.instr.count > 1 ? x.b[k].i : 0;
+    if (frame.lanes.active[k] != 0 && !FitsIndex(x.instr.op, x.instr.from, a, b))
+      return frame.memory->ReportIndex(ToAbsl(ExprOpText(x.instr.op)), a, b);
+  }
+}
+
 void EvalInstr(const Code& code, const Instr& instr, const EvalFrame& frame) {
   const int n = frame.lanes.n;
   const auto reg = [&](Reg r) { return frame.regs + static_cast<size_t>(r) * static_cast<size_t>(n); };
@@ -258,6 +268,7 @@ void EvalInstr(const Code& code, const Instr& instr, const EvalFrame& frame) {
   const Args args{instr, n, dst, operand(0), operand(1), operand(2)};
   if (EvalMove(args) || EvalBool(args)) return;
   if (!IsFloat(instr.from)) {
+    if (frame.memory->checks_index() && instr.from == DType::kIndex) CheckIndex(args, frame);
     EvalIntLanes(args);
   } else if (EvalFloat(args)) {
     RoundLanes(instr.type, dst, n);

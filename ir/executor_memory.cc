@@ -60,6 +60,11 @@ Memory::Memory(const Program& program, const std::vector<BoundTensor>& tensors, 
   }
 }
 
+void Memory::ReportIndex(absl::string_view op, int64_t a, int64_t b) {
+  if (!error_.ok()) return;
+  error_ = absl::FailedPreconditionError(absl::StrCat("an index does not fit 64 bits: ", op, " of ", a, " and ", b));
+}
+
 void Memory::StartBlock(int64_t block) {
   block_ = block;
   for (View& view : views_) {

@@ -72,8 +72,8 @@ class Memory {
   // Makes `buffer` exist, zeroed and unwritten: one for the block (`lanes` 0), or one for each of `lanes` lanes.
   absl::Status Allocate(BufferId buffer, int lanes);
   const View& view(BufferId buffer) const { return views_[buffer]; }
-  // From here to the end of the block, reads outside `buffer` give `value` (of its type) instead of zero.
-  void SetOutside(BufferId buffer, Value value) { views_[buffer].outside = value; }
+  // From here on, reads outside `buffer` give `value` (of its type) instead of what they gave, which is returned.
+  Value SetOutside(BufferId buffer, Value value) { return std::exchange(views_[buffer].outside, value); }
 
   // Element accesses of lanes: `index` has one register a dimension. Elements outside load the view's `outside` and are not
   // stored. `mask`: lanes that load, in addition to being active; null: all.
@@ -107,9 +107,11 @@ class Memory {
   void Release(const std::vector<HeldBox>& boxes);  // boxes held before
   void SetChecksHeld(bool on) { checks_held_ = on; }
 
-  // The first race or unwritten read since the last call.
+  // The first race, unwritten read or index that does not fit 64 bits since the last call.
   absl::Status TakeError() { return std::exchange(error_, absl::OkStatus()); }
   bool ok() const { return error_.ok(); }
+  bool checks_index() const { return options_.check_index; }
+  void ReportIndex(absl::string_view op, int64_t a, int64_t b);
 
  private:
   template <typename F>

@@ -97,6 +97,21 @@ bool IsIntOp(ExprOp op) {
   }
 }
 
+bool FitsIndex(ExprOp op, DType type, int64_t a, int64_t b) {
+  if (type != DType::kIndex) return true;
+  int64_t r;
+  switch (op) {
+    case ExprOp::kAdd: return !__builtin_add_overflow(a, b, &r);
+    case ExprOp::kSub: return !__builtin_sub_overflow(a, b, &r);
+    case ExprOp::kMul: return !__builtin_mul_overflow(a, b, &r);
+    case ExprOp::kShl: return b < 0 || b > 63 || a == 0 || (b < 63 && !__builtin_mul_overflow(a, int64_t{1} << b, &r));
+    case ExprOp::kNeg:
+    case ExprOp::kAbs: return a != INT64_MIN;
+    case ExprOp::kFloorDiv: return a != INT64_MIN || b != -1;
+    default: return true;
+  }
+}
+
 int64_t EvalInt(ExprOp op, DType type, int64_t a, int64_t b) {
   switch (op) {
     case ExprOp::kLt:

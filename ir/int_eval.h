@@ -14,6 +14,10 @@ bool IsIntOp(ExprOp op);
 // `a op b` on values of integer type or bool `type`; comparisons and logic give 0 or 1. REQUIRES: IsIntOp(op).
 int64_t EvalInt(ExprOp op, DType type, int64_t a, int64_t b);
 
+// Whether the exact result of an operator on index values fits 64 bits; true for other types. Code for a GPU wraps where it does
+// not, so no shape may depend on it.
+bool FitsIndex(ExprOp op, DType type, int64_t a, int64_t b);
+
 // Index arithmetic that saturates at the ends of int64.
 inline int64_t AddIndex(int64_t a, int64_t b) {
   int64_t r;

@@ -27,6 +27,7 @@ inline constexpr size_t kMaxExprDepth = 256;
 inline constexpr uint64_t kMaxExprTree = 4096;       // nodes of one expression, shared ones counted as often as they are used
 inline constexpr uint64_t kMaxProgramTree = 1 << 20;  // of all expressions together
 inline constexpr size_t kMaxRank = 8;
+inline constexpr int64_t kMaxDim = int64_t{1} << 48;  // of a dim at launch
 inline constexpr size_t kMaxCandidates = 256;
 inline constexpr uint64_t kMaxUnrolled = 65536;      // statements after unrolling: the bound on compile time
 inline constexpr int64_t kMaxClusterBlocks = 8;      // of a thread block cluster: what every GPU that has them takes

@@ -69,7 +69,9 @@ std::string ExprPrinter::Number(const ExprNode& node, bool typed) const {
     return typed ? Cat("T.", DTypeName(node.dtype), "(", FloatText(node.f), ")") : FloatText(node.f);
   }
   const bool is_big = KindOf(node.dtype) == DTypeKind::kUnsigned && node.i < 0;  // beyond int64
-  const std::string digits = is_big ? Cat(static_cast<uint64_t>(node.i)) : Cat(node.i);
+  std::string digits = is_big ? Cat(static_cast<uint64_t>(node.i)) : Cat(node.i);
+  // The least number is read as the negative of one that is too large.
+  if (!is_big && node.i == INT64_MIN) digits = "(-9223372036854775807 - 1)";
   return typed || is_big || node.dtype == DType::kBool ? Cat("T.", DTypeName(node.dtype), "(", digits, ")") : digits;
 }
 

@@ -89,6 +89,10 @@ void ControlChecker::CheckPlace(const Stmt& stmt, const Frame& frame) {
   if (frame.in_role && (std::holds_alternative<Roles>(stmt.op) || (sync != nullptr && sync->count == 0))) {
     c_.Error(PrintStmtHead(c_.p, stmt), " concerns the whole block and cannot stand in a role: use a barrier");
   }
+  const auto* note = std::get_if<Annotate>(&stmt.op);
+  if (frame.in_role && note != nullptr && note->kind == AnnotationKind::kSafeValue)
+    c_.Error(PrintStmtHead(c_.p, stmt),
+             " would hold for the other roles too, which run at the same time: move it in front of T.roles");
   const bool leaves = std::holds_alternative<Break>(stmt.op) || std::holds_alternative<Continue>(stmt.op);
   if (leaves && !frame.in_loop)
     c_.Error(PrintStmtHead(c_.p, stmt), " stands in no loop that it could act on: write the loop around it, or use a condition");

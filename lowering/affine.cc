@@ -7,7 +7,10 @@ namespace {
 
 constexpr int64_t kMaxDivisor = int64_t{1} << 20;
 
-int64_t PowerOfTwoPart(int64_t value) { return value == 0 ? kMaxDivisor : std::min(value & -value, kMaxDivisor); }
+int64_t PowerOfTwoPart(int64_t value) {
+  const auto bits = static_cast<uint64_t>(value);
+  return bits == 0 ? kMaxDivisor : static_cast<int64_t>(std::min(bits & (0 - bits), static_cast<uint64_t>(kMaxDivisor)));
+}
 
 }  // namespace
 

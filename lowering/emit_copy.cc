@@ -22,7 +22,7 @@ class Side {
         name_(c.buffers[access.buffer]),
         skip_(buffer_.space == kir::Space::kShared ? 1 : 0) {
     if (skip_ == 1) version_ = EmitInt(c, access.start[0]);
-    for (size_t d = skip_; d < access.start.size(); ++d) starts_.push_back(EmitCoordinate(c, access.start[d]));
+    for (size_t d = skip_; d < access.start.size(); ++d) starts_.push_back(ReadOnce(c, access.start[d]));
     vector_ = nest.vector > 1 && IsContiguous(nest.vector, rank) ? nest.vector : 1;
     // What of a shared address depends on the thread is computed before the loops.
     if (skip_ == 1) {
@@ -95,11 +95,16 @@ class Side {
   }
   const std::string& name() const { return name_; }
 
-  // Condition for one element, or for the leading dims of a vector and, where the last dim cannot cut it, for that too.
+  // Condition for one element, or for the leading dims of a vector and, where the last dim cannot cut it, for that too. Where it
+  // can, Rest says where: but that the vector begins in front of the buffer, as a whole, since both are multiples of its width.
   CText Inside(absl::Span<const Coordinate> at) const {
     CText all{""};
     for (size_t i = 0; i < at.size(); ++i) {
-      if (access_.inside[i + skip_] || !in_memory() || (i + 1 == at.size() && Ragged(at))) continue;
+      if (access_.inside[i + skip_] || !in_memory()) continue;
+      if (i + 1 == at.size() && Ragged(at)) {
+        if (at[i].range.lo < 0) all = And(all, CBinary(at[i].whole, ">=", CText::kRelation, CNumber(0)));
+        continue;
+      }
       all = And(all, InsideDim(c_, buffer_, i, at[i], access_.follows[i + skip_] < 0 ? access_.start[i + skip_] : Expr{}));
     }
     return all;

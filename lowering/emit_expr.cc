@@ -142,6 +142,16 @@ class ExprEmitter {
       return {Call(Cat("get<", MemoryType(buffer.dtype), ">"), {name, index.text})};
     }
     const absl::Span<const Expr> subscripts = absl::MakeConstSpan(node.args).subspan(first);
+    // What is guarded is read once, as an argument, where it may change.
+    std::vector<std::string> parameters, arguments;
+    const bool guarded = !InsideCondition(c_, buffer, at, subscripts).text.empty();
+    for (size_t d = 0; guarded && d < at.size(); ++d) {
+      if (!MayChange(c_, subscripts[d])) continue;
+      const std::string name = c_.names.Fresh("at");
+      parameters.push_back(Cat(IsWide(c_, subscripts[d]) ? "i64 " : "int ", name));
+      arguments.push_back(at[d].whole.text);
+      at[d] = Named(at[d], name);
+    }
     CText element;
     if (buffer.space == kir::Space::kShared) {
       const SharedOffset offset = SharedByteOffset(buffer, EmitInt(c_, node.args[0]), at);
@@ -152,7 +162,9 @@ class ExprEmitter {
     if (PerWord(buffer.dtype) > 1) element = {Cat("value(", element.text, ")")};
     const CText inside = InsideCondition(c_, buffer, at, subscripts);
     if (inside.text.empty()) return element;
-    return {Cat(inside.In(CText::kOr), " ? ", element.text, " : ", Zero(buffer.dtype)), CText::kConditional};
+    const std::string text = Cat(inside.In(CText::kOr), " ? ", element.text, " : ", Zero(buffer.dtype));
+    if (parameters.empty()) return {text, CText::kConditional};
+    return {Call(Cat("[&](", absl::StrJoin(parameters, ", "), ") { return ", text, "; }"), arguments)};
   }
   std::string Zero(DType type) {
     if (type == DType::kBool) return "false";
@@ -246,9 +258,11 @@ class ExprEmitter {
   CText IntegerOp(Expr e, const ExprNode& node, bool wide) {
     const DType type = node.dtype;
     const bool is_signed = KindOf(type) == DTypeKind::kSigned;
-    const bool exact = type == DType::kIndex || !is_signed || DTypeBits(type) < 32 || Fits(e, type);
+    const bool exact =
+        type == DType::kIndex ? c_.narrow || c_.ranges.Fits64(e) : !is_signed || DTypeBits(type) < 32 || Fits(e, type);
     // In sums and products one wide operand is enough.
-    const bool arithmetic_op = node.op == ExprOp::kAdd || node.op == ExprOp::kSub || node.op == ExprOp::kMul;
+    const bool arithmetic_op =
+        (node.op == ExprOp::kAdd || node.op == ExprOp::kSub || node.op == ExprOp::kMul) && (exact || type != DType::kIndex);
     const bool second_wide = arithmetic_op && type == DType::kIndex && IsWide(c_, node.args[1]);
     const bool first_wide = arithmetic_op && type == DType::kIndex && (second_wide || wide);
     const CText a = wide && !second_wide ? Wide(node.args[0]) : Value(node.args[0]);
@@ -271,7 +285,7 @@ class ExprEmitter {
       case ExprOp::kMin: return {Call("least", {a.text, b.text})};
       case ExprOp::kMax: return {Call("greatest", {a.text, b.text})};
       case ExprOp::kNeg:
-        if (type == DType::kIndex || DTypeBits(type) < 32) return {Cat("-", a.In(CText::kPrimary)), CText::kUnary};
+        if (DTypeBits(type) < 32 || (type == DType::kIndex && exact)) return {Cat("-", a.In(CText::kPrimary)), CText::kUnary};
         return is_signed ? CText{Call("wrap_negate", {a.text})} : CText{Cat("0 - ", a.In(CText::kProduct)), CText::kSum};
       case ExprOp::kBitNot: return {Cat("~", a.In(CText::kUnary)), CText::kUnary};
       case ExprOp::kAbs: return is_signed ? CText{Call("magnitude", {a.text})} : a;

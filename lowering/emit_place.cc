@@ -111,6 +111,14 @@ CText ChunkFlip(int64_t panel, const CText& row) {
   return CModulo(CDivided(row, panel == 64 ? 2 : 4), panel == 64 ? 4 : 2);
 }
 
+// Nothing on the way to the value of `e` is larger than it.
+bool Grows(const EmitContext& c, Expr e) {
+  const ExprNode& node = c.node(e);
+  if (node.op == ExprOp::kMul || node.op == ExprOp::kAdd) return Grows(c, node.args[0]) && Grows(c, node.args[1]);
+  const Range range = c.ranges.Of(e);
+  return range.lo >= 0 && range.FitsInt();
+}
+
 CText Xor(const CText& a, const CText& b) {
   if (b.text == "0") return a;
   if (a.text == "0") return b;
@@ -132,8 +140,11 @@ Coordinate AddCoordinates(const Coordinate& a, const Coordinate& b) {
   Coordinate sum;
   sum.terms = a.terms;
   sum.terms.insert(sum.terms.end(), b.terms.begin(), b.terms.end());
-  sum.whole = CSum({a.whole, b.whole});
   sum.range = Sum(a.range, b.range);
+  sum.whole = CSum({a.whole, b.whole});
+  // What may leave 64 bits wraps there, and the compiler is to know it.
+  if (sum.range.lo == INT64_MIN && sum.range.hi == INT64_MAX)
+    sum.whole = {Cat("wrap_add((i64)", a.whole.In(CText::kUnary), ", (i64)", b.whole.In(CText::kUnary), ")")};
   sum.known = a.known && b.known;
   return sum;
 }
@@ -164,6 +175,30 @@ Coordinate EmitCoordinate(EmitContext& c, Expr e) {
     }
   }
   return result;
+}
+
+bool MayChange(const EmitContext& c, Expr e) {
+  bool changes = false;
+  ForEachNode(c.kernel.exprs, e, [&](Expr, const ExprNode& node) {
+    if (node.op != ExprOp::kLoad) return;
+    const kir::Buffer& buffer = c.buffer(static_cast<BufferId>(node.i));
+    changes |= buffer.space == kir::Space::kShared || (buffer.space == kir::Space::kGlobal && buffer.written);
+  });
+  return changes;
+}
+
+Coordinate Named(Coordinate coordinate, const std::string& name) {
+  coordinate.whole = {name};
+  coordinate.terms = {{{name}, 1, std::max<int64_t>(coordinate.range.hi, 0), coordinate.range.align, true, false}};
+  return coordinate;
+}
+
+Coordinate ReadOnce(EmitContext& c, Expr e) {
+  const Coordinate coordinate = EmitCoordinate(c, e);
+  if (!MayChange(c, e)) return coordinate;
+  const std::string name = c.names.Fresh("at");
+  c.out.Line(Cat("const ", IsWide(c, e) ? "i64 " : "int ", name, " = ", coordinate.whole.text, ";"));
+  return Named(coordinate, name);
 }
 
 CText Digit(const Coordinate& coordinate, int64_t weight, int64_t size) {
@@ -212,7 +247,6 @@ CText WordIndex(const FragmentLayout& layout, absl::Span<const Coordinate> coord
 
 CText GlobalOffset(EmitContext& c, const kir::Buffer& buffer, absl::Span<const Coordinate> coordinates) {
   std::vector<CText> parts;
-  c.narrow = c.kernel.index32;
   for (size_t d = 0; d < coordinates.size(); ++d) {
     const CText& at = coordinates[d].whole;
     if (at.text == "0") continue;
@@ -221,11 +255,12 @@ CText GlobalOffset(EmitContext& c, const kir::Buffer& buffer, absl::Span<const C
       parts.push_back(at);
       continue;
     }
+    c.narrow = c.kernel.index32 && Grows(c, buffer.strides[d]);  // it is known to fit an int
     const CText stride = EmitExpr(c, buffer.strides[d]);
     const bool wide = !c.kernel.index32 && coordinates[d].range.FitsInt() && !IsWide(c, buffer.strides[d]);
     parts.push_back(CBinary(wide ? CText{Cat("(i64)", at.In(CText::kUnary)), CText::kUnary} : at, "*", CText::kProduct, stride));
+    c.narrow = false;
   }
-  c.narrow = false;
   return CSum(parts);
 }
 
@@ -290,20 +325,17 @@ SharedOffset SharedByteOffset(const kir::Buffer& buffer, const CText& version, a
 
 CText InsideDim(EmitContext& c, const kir::Buffer& buffer, size_t d, const Coordinate& coordinate, Expr e) {
   const Range& range = coordinate.range;
+  if (c.ranges.ProveInside(buffer, d, range, e)) return {""};
   CText extent;
   Range extent_range;
-  bool below = false;
   if (buffer.space == kir::Space::kGlobal) {
     extent = EmitExpr(c, buffer.shape[d]);
     extent_range = c.ranges.Of(buffer.shape[d]);
-    below = e && c.ranges.ProveLess(e, buffer.shape[d]);
   } else {
     const int64_t value = buffer.space == kir::Space::kShared ? buffer.shared.extents[d] : buffer.layout.dims[d].extent;
     extent = CNumber(value);
     extent_range = ConstantRange(value);
   }
-  below |= range.hi < extent_range.lo;
-  if (below && range.lo >= 0) return {""};
   const CText& at = coordinate.whole;
   if (range.lo >= 0) return CBinary(at, "<", CText::kRelation, extent);
   const std::string_view type = range.FitsInt() && extent_range.FitsInt() ? "(u32)" : "(u64)";

@@ -16,6 +16,12 @@ namespace tilert {
 CText RegisterIndex(const FragmentLayout& layout, absl::Span<const Coordinate> coordinates);
 // The same in words of `per_word` elements; REQUIRES: the element is the first of its word.
 CText WordIndex(const FragmentLayout& layout, absl::Span<const Coordinate> coordinates, int per_word);
+// True when `e` loads what may be written meanwhile: read twice, for a guard and for the access, it may be two values.
+bool MayChange(const EmitContext& c, Expr e);
+// The coordinate under another name, of a value that was read once.
+Coordinate Named(Coordinate coordinate, const std::string& name);
+// A subscript, read once: what may change gets a C variable here.
+Coordinate ReadOnce(EmitContext& c, Expr e);
 // Offset in elements within a global tensor.
 CText GlobalOffset(EmitContext& c, const kir::Buffer& buffer, absl::Span<const Coordinate> coordinates);
 // Byte offset in shared memory of (version, coordinates…), split so that `thread` can be computed once: the offset is

@@ -56,6 +56,13 @@ Share ShareOf(const EmitContext& c, const kir::TmaLoad& s) {
   return share;
 }
 
+// Where a box begins. What does not fit the instruction's 32 bits lies far outside the tensor, whose dims are below 2^30: the
+// nearest that does, and leaves room for the box, is as far.
+CText BoxCoordinate(EmitContext& c, Expr e) {
+  const CText text = EmitExpr(c, e);
+  return IsWide(c, e) ? CText{Cat("box_start(", text.text, ")")} : text;
+}
+
 // Issues one copy a panel of the tile: `call(address, coordinates)` gives the statement.
 template <typename Call>
 void ForPanels(EmitContext& c, const kir::Buffer& tile, const CText& version, const std::vector<Expr>& coords, const Share& share,
@@ -72,7 +79,7 @@ void ForPanels(EmitContext& c, const kir::Buffer& tile, const CText& version, co
   if (share.by_panel) panel = CSum({panel, CScaled({share.index}, panels)});
   std::vector<std::string> at;  // the innermost first
   for (size_t d = coords.size(); d-- > 0;) {
-    const CText coordinate = EmitInt(c, coords[d]);
+    const CText coordinate = BoxCoordinate(c, coords[d]);
     CText sum = coordinate;
     if (d + 1 == coords.size()) sum = CSum({coordinate, CScaled(panel, width)});
     if (by_rows && d == share.dim) sum = CSum({coordinate, CScaled({share.index}, share.rows)});

@@ -61,8 +61,9 @@ void Emit(EmitContext& c, const kir::For& s) {
   const std::string begin_text = EmitExpr(c, s.begin).text, end_text = EmitExpr(c, s.end).In(CText::kShift),
                     step_text = EmitExpr(c, s.step).text;
   // The end is not reached, from whichever side the loop comes.
-  if (step.lo > 0) values = {begin.lo, std::max(begin.lo, end.hi - 1), std::min(begin.align, step.align)};
-  if (step.hi < 0) values = {std::min(begin.hi, end.lo + 1), begin.hi, 1};
+  if (step.lo > 0) values = LoopRange(begin, end, step);
+  if (step.hi < 0) values = {end.lo < begin.hi ? end.lo + 1 : begin.hi, begin.hi, 1};
+  const bool may_overflow = step.lo > 0 && values.hi > INT64_MAX - step.hi;
   c.ranges.Bind(s.var, values, step.lo > 0 ? s.end : Expr{});
   c.names.Open();
   var.name = c.names.Fresh(c.kernel.vars[s.var].name);
@@ -71,7 +72,9 @@ void Emit(EmitContext& c, const kir::For& s) {
   } else if (!c.in_elementwise) {
     c.out.Line("#pragma unroll 1");
   }
-  const std::string advance = c.kernel.exprs.IsInt(s.step, 1) ? Cat("++", var.name) : Cat(var.name, " += ", step_text);
+  const std::string advance = may_overflow                      ? Cat(var.name, " = advanced(", var.name, ", ", step_text, ")")
+                              : c.kernel.exprs.IsInt(s.step, 1) ? Cat("++", var.name)
+                                                                : Cat(var.name, " += ", step_text);
   c.out.Line(Cat("for (", var.wide ? "i64 " : "int ", var.name, " = ", begin_text, "; ",
                  LoopCondition(c, s, var.name, end_text, step_text), "; ", advance, ") {"));
   c.out.Indent();
@@ -208,7 +211,7 @@ MemoryPlace PlaceOf(EmitContext& c, BufferId id, const std::vector<Expr>& indice
   const bool shared = buffer.space == kir::Space::kShared;
   const absl::Span<const Expr> subscripts = absl::MakeConstSpan(indices).subspan(shared ? 1 : 0);
   std::vector<Coordinate> at;
-  for (Expr e : subscripts) at.push_back(EmitCoordinate(c, e));
+  for (Expr e : subscripts) at.push_back(ReadOnce(c, e));
   MemoryPlace place;
   place.inside = InsideCondition(c, buffer, at, subscripts);
   if (shared) {

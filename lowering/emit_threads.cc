@@ -20,7 +20,10 @@ void Emit(EmitContext& c, const kir::Shuffle& s) {
   var.wide = type == DType::kIndex && IsWide(c, s.value);
   var.fixed = var.has_coordinate = false;
   var.thread = true;
-  if (!IsFloat(type)) c.ranges.Bind(s.var, c.ranges.Of(s.value));
+  // Lanes that the block does not have give anything that the register may hold.
+  const bool all_lanes = c.lanes_here == "0xffffffffu";
+  const Range any = type == DType::kIndex && !var.wide ? TypeRange(DType::kInt32) : TypeRange(type);
+  if (!IsFloat(type)) c.ranges.Bind(s.var, all_lanes ? c.ranges.Of(s.value) : any);
   var.name = c.names.Fresh(c.kernel.vars[s.var].name);
   const std::string c_type(type != DType::kIndex ? ValueType(type) : var.wide ? "i64" : "int");
   // Types that the instruction does not have travel as int.

@@ -21,7 +21,7 @@ std::optional<Walk> Walk::Start(EmitContext& c, const kir::TileAccess& access, c
   for (size_t i = 0; i < first.size(); ++i) {
     const Expr alone = access.follows[i] < 0 ? access.start[i] : Expr{};
     checked.push_back(!access.inside[i] && !InsideDim(c, buffer, i, first[i], alone).text.empty());
-    if (checked[i] && first[i].range.lo < 0) return std::nullopt;
+    if (checked[i] && (first[i].range.lo < 0 || !first[i].range.FitsInt())) return std::nullopt;
   }
   Walk walk;
   walk.name_ = c.buffers[access.buffer];

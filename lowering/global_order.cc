@@ -78,8 +78,7 @@ void GlobalOrder::Bind(const kir::For& loop) {
   int64_t step = 0;
   if (!k_.exprs.AsInt(loop.step, &step) || step <= 0) return;
   step_[loop.var] = step;
-  const Range begin = ranges_.Of(loop.begin), end = ranges_.Of(loop.end);
-  ranges_.Bind(loop.var, Range{begin.lo, std::max(begin.lo, end.hi - 1), 1}, loop.end);
+  ranges_.Bind(loop.var, LoopRange(ranges_.Of(loop.begin), ranges_.Of(loop.end), ConstantRange(step)), loop.end);
 }
 
 void GlobalOrder::Bind(const kir::Let& let) { ranges_.Bind(let.var, ranges_.Of(let.value)); }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "lowering/kernel_pass.h"
 #include "lowering/ranges.h"
 
@@ -17,7 +19,7 @@ class BoundsProver {
         ranges_.Bind(let->var, ranges_.Of(let->value));
       } else if (auto* loop = std::get_if<kir::For>(&stmt.op)) {
         int64_t step = 0;
-        if (k_.exprs.AsInt(loop->step, &step) && step > 0) BindBelow(loop->var, loop->begin, loop->end);
+        if (k_.exprs.AsInt(loop->step, &step) && step > 0) BindBelow(loop->var, loop->begin, loop->end, step);
         Process(loop->body);
       } else if (auto* branch = std::get_if<kir::If>(&stmt.op)) {
         {
@@ -37,32 +39,34 @@ class BoundsProver {
       } else if (auto* copy = std::get_if<kir::Copy>(&stmt.op)) {
         Prove(copy->src, copy->layout);
         Prove(copy->dst, copy->layout);
+        LoadByElements(*copy);
       }
     }
   }
 
  private:
   // A loop or block variable: begin ≤ var < end.
-  void BindBelow(VarId var, Expr begin, Expr end) {
-    const Range from = ranges_.Of(begin), to = ranges_.Of(end);
-    ranges_.Bind(var, Range{from.lo, to.hi - 1 < from.lo ? from.lo : to.hi - 1, 1}, end);
+  void BindBelow(VarId var, Expr begin, Expr end, int64_t step = 1) {
+    ranges_.Bind(var, LoopRange(ranges_.Of(begin), ranges_.Of(end), ConstantRange(step)), end);
   }
 
   void Prove(kir::TileAccess& access, const FragmentLayout& layout) {
     const kir::Buffer& buffer = k_.buffers[access.buffer];
+    const size_t first = buffer.space == kir::Space::kShared ? 1 : 0;
     for (size_t d = 0; d < access.start.size(); ++d) {
       const int64_t extent = access.follows[d] < 0 ? 1 : layout.dims[access.follows[d]].extent;
-      const Range start = ranges_.Of(access.start[d]);
-      const bool below = extent == 1 && buffer.space == kir::Space::kGlobal && ranges_.ProveLess(access.start[d], buffer.shape[d]);
-      access.inside[d] = start.lo >= 0 && (below || start.hi + extent <= Least(buffer, d));
+      const Range at = Sum(ranges_.Of(access.start[d]), {0, std::max<int64_t>(extent - 1, 0)});
+      access.inside[d] = d < first ? at.lo >= 0 && at.hi < buffer.versions
+                                   : ranges_.ProveInside(buffer, d - first, at, extent == 1 ? access.start[d] : Expr{});
     }
   }
 
-  // The smallest that dimension `d` of `buffer` can be.
-  int64_t Least(const kir::Buffer& buffer, size_t d) const {
-    if (buffer.space == kir::Space::kGlobal) return ranges_.Of(buffer.shape[d]).lo;
-    if (buffer.space == kir::Space::kRegister) return buffer.layout.dims[d].extent;
-    return d == 0 ? buffer.versions : buffer.shared.extents[d - 1];
+  // ldmatrix has no predicate for what lies outside its tile. (The first subscript is a version, which there is.)
+  void LoadByElements(kir::Copy& copy) const {
+    if (copy.method != kir::CopyMethod::kLdmatrix && copy.method != kir::CopyMethod::kLdmatrixTrans) return;
+    if (std::all_of(copy.src.inside.begin() + 1, copy.src.inside.end(), [](bool inside) { return inside; })) return;
+    copy.method = kir::CopyMethod::kVector;
+    copy.width = 1;
   }
 
   kir::Kernel& k_;

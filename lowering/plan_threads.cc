@@ -298,6 +298,18 @@ Expr ThreadPlanner::Inside(BufferId id, absl::Span<const Expr> at, const Ranges&
   return inside;
 }
 
+// What a guard has seen may be another value when it is read again: the access is inside whatever is read then.
+static std::vector<Expr> Clamped(ExprArena& exprs, const kir::Buffer& buffer, std::vector<Expr> at) {
+  for (size_t d = 0; d < at.size() && d < buffer.layout.dims.size(); ++d) {
+    bool loads = false;
+    ForEachNode(exprs, at[d], [&](Expr, const ExprNode& node) { loads |= node.op == ExprOp::kLoad; });
+    if (!loads) continue;
+    at[d] =
+        exprs.Binary(ExprOp::kMax, exprs.Binary(ExprOp::kMin, at[d], exprs.Int(buffer.layout.dims[d].extent - 1)), exprs.Int(0));
+  }
+  return at;
+}
+
 Expr ThreadPlanner::Guarded(Expr e, const Ranges& ranges) {
   ExprArena& exprs = b_.k_.exprs;
   return Rewrite(exprs, e, exprs, [&](Expr load, const ExprNode& node) -> Expr {
@@ -310,7 +322,8 @@ Expr ThreadPlanner::Guarded(Expr e, const Ranges& ranges) {
     const Expr inside = Inside(id, at, ranges);
     if (!inside) return load;
     const Expr zero = IsFloat(type) ? exprs.Float(0, type) : exprs.Int(0, type);
-    return exprs.Intern({ExprOp::kSelect, type, 0, 0, {inside, exprs.Load(id, type, at), zero}});
+    return exprs.Intern(
+        {ExprOp::kSelect, type, 0, 0, {inside, exprs.Load(id, type, Clamped(exprs, b_.k_.buffers[id], at)), zero}});
   });
 }
 
@@ -319,7 +332,7 @@ void ThreadPlanner::Guard(kir::Block& block, Ranges& ranges) {
     kir::ForEachExpr(stmt, [&](Expr& e) { e = Guarded(e, ranges); });
     if (auto* loop = std::get_if<kir::For>(&stmt.op)) {
       const Range begin = ranges.Of(loop->begin), end = ranges.Of(loop->end), step = ranges.Of(loop->step);
-      if (step.lo > 0) ranges.Bind(loop->var, {begin.lo, std::max(begin.lo, end.hi - 1), 1});
+      if (step.lo > 0) ranges.Bind(loop->var, LoopRange(begin, end, step));
     } else if (auto* let = std::get_if<kir::Let>(&stmt.op)) {
       if (!IsFloat(b_.k_.vars[let->var].dtype)) ranges.Bind(let->var, ranges.Of(let->value));
     }
@@ -328,6 +341,7 @@ void ThreadPlanner::Guard(kir::Block& block, Ranges& ranges) {
     const Expr inside = store != nullptr ? Inside(store->buffer, store->indices, ranges) : Expr{};
     if (inside) {
       kir::If guarded{inside, {}, {}};
+      store->indices = Clamped(b_.k_.exprs, b_.k_.buffers[store->buffer], store->indices);
       const SourceLoc loc = stmt.loc;
       guarded.then_body.push_back(std::move(stmt));
       stmt = kir::Stmt{std::move(guarded), loc};

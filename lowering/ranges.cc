@@ -4,33 +4,46 @@
 #include <bit>
 
 #include "ir/int_math.h"
+#include "ir/limits.h"
 
 namespace tilert {
 namespace {
 
-constexpr int64_t kFar = int64_t{1} << 62;
 constexpr int64_t kMaxAlign = int64_t{1} << 30;
+constexpr Range kEverything = {INT64_MIN, INT64_MAX, 1};
 
-int64_t Saturate(__int128 x) { return static_cast<int64_t>(std::clamp<__int128>(x, -kFar, kFar)); }
+bool Fits(__int128 x) { return x >= INT64_MIN && x <= INT64_MAX; }
+
+// What is computed modulo 2^64: any value where the exact one may not fit. Powers of two divide it all the same.
+Range Wrapped(__int128 lo, __int128 hi, int64_t align) {
+  if (!Fits(lo) || !Fits(hi)) return {INT64_MIN, INT64_MAX, align};
+  return {static_cast<int64_t>(lo), static_cast<int64_t>(hi), align};
+}
 
 // Largest power of two that divides x.
 int64_t PowerOfTwoIn(int64_t x) {
-  if (x == 0) return kMaxAlign;
-  return std::min(kMaxAlign, int64_t{1} << std::countr_zero(static_cast<uint64_t>(x)));
+  return int64_t{1} << std::min(std::countr_zero(static_cast<uint64_t>(x)), std::countr_zero(static_cast<uint64_t>(kMaxAlign)));
+}
+
+Range Difference(const Range& a, const Range& b) {
+  return Wrapped(static_cast<__int128>(a.lo) - b.hi, static_cast<__int128>(a.hi) - b.lo, std::min(a.align, b.align));
 }
 
 Range Product(const Range& a, const Range& b) {
   const __int128 corners[] = {static_cast<__int128>(a.lo) * b.lo, static_cast<__int128>(a.lo) * b.hi,
                               static_cast<__int128>(a.hi) * b.lo, static_cast<__int128>(a.hi) * b.hi};
-  return {Saturate(*std::min_element(corners, corners + 4)), Saturate(*std::max_element(corners, corners + 4)),
-          std::min(kMaxAlign, a.align * b.align)};
+  return Wrapped(*std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4),
+                 std::min(kMaxAlign, a.align * b.align));
 }
+
+Range Negative(const Range& a) { return Difference({0, 0, kMaxAlign}, a); }
 
 Range Quotient(const Range& a, const Range& b) {
   if (b.lo <= 0) {
-    // The divisor may be 0 (which gives 0) or negative: the quotient is no larger than the dividend.
-    const int64_t far = std::max(a.hi < 0 ? -a.lo : std::max(a.hi, -a.lo), int64_t{0});
-    return a.lo >= 0 && b.lo >= 0 ? Range{0, far} : Range{-far - 1, far + 1};
+    // The divisor may be 0 (which gives 0) or negative: the quotient is no larger than the dividend, or than it is negated.
+    if (a.lo >= 0 && b.lo >= 0) return {0, a.hi};
+    const Range negated = Negative(a);
+    return {std::min({a.lo, negated.lo, int64_t{-1}}), std::max({a.hi, negated.hi, int64_t{0}})};
   }
   Range r;
   r.lo = std::min(FloorDivInt(a.lo, b.lo), FloorDivInt(a.lo, b.hi));
@@ -59,7 +72,7 @@ Range Bits(ExprOp op, const Range& a, const Range& b, DType type) {
   }
   if (a.lo < 0 || b.lo < 0) return TypeRange(type);
   const uint64_t top = std::bit_ceil(static_cast<uint64_t>(std::max(a.hi, b.hi)) + 1);
-  return {0, Saturate(static_cast<__int128>(top) - 1), std::min(a.align, b.align)};
+  return {0, static_cast<int64_t>(top - 1), std::min(a.align, b.align)};
 }
 
 bool HasLoad(const ExprArena& arena, Expr e) {
@@ -74,18 +87,28 @@ Range ConstantRange(int64_t value) { return {value, value, PowerOfTwoIn(value)};
 
 Range TypeRange(DType type) {
   const int bits = DTypeBits(type);
+  if (bits >= 64) return kEverything;
   switch (KindOf(type)) {
     case DTypeKind::kBoolean: return {0, 1};
-    case DTypeKind::kUnsigned: return {0, bits >= 62 ? kFar : (int64_t{1} << bits) - 1};
-    default: return bits >= 62 ? Range{-kFar, kFar} : Range{-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
+    case DTypeKind::kUnsigned: return {0, (int64_t{1} << bits) - 1};
+    default: return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
   }
 }
 
 Range Sum(const Range& a, const Range& b) {
-  return {Saturate(static_cast<__int128>(a.lo) + b.lo), Saturate(static_cast<__int128>(a.hi) + b.hi), std::min(a.align, b.align)};
+  return Wrapped(static_cast<__int128>(a.lo) + b.lo, static_cast<__int128>(a.hi) + b.hi, std::min(a.align, b.align));
 }
 
 Range Union(const Range& a, const Range& b) { return {std::min(a.lo, b.lo), std::max(a.hi, b.hi), std::min(a.align, b.align)}; }
+
+Range LoopRange(const Range& begin, const Range& end, const Range& step) {
+  const int64_t align = std::min(begin.align, step.align);
+  if (end.hi <= begin.lo) return {begin.lo, begin.lo, align};  // no iteration
+  int64_t last = end.hi - 1;
+  if (begin.IsConstant() && step.IsConstant())
+    last -= static_cast<int64_t>((static_cast<uint64_t>(last) - static_cast<uint64_t>(begin.lo)) % static_cast<uint64_t>(step.lo));
+  return {begin.lo, last, align};
+}
 
 void Ranges::Bind(VarId var, const Range& range, Expr below) {
   vars_[var] = range;
@@ -99,9 +122,8 @@ Range Ranges::Of(Expr e) const {
   if (found != memo_.end()) return found->second;
   const ExprNode& node = kernel_.exprs[e];
   Range range = node.args.empty() ? Leaf(node) : Compute(node);
-  // What does not fit the type wraps; an index never does.
   const Range all = TypeRange(node.dtype);
-  if (node.dtype != DType::kIndex && (range.lo < all.lo || range.hi > all.hi)) range = all;
+  if (range.lo < all.lo || range.hi > all.hi) range = all;  // wraps
   memo_[e.id] = range;
   return range;
 }
@@ -109,7 +131,7 @@ Range Ranges::Of(Expr e) const {
 Range Ranges::Leaf(const ExprNode& node) const {
   switch (node.op) {
     case ExprOp::kIntImm: return ConstantRange(node.i);
-    case ExprOp::kDim: return {0, kernel_.index32 ? (int64_t{1} << 30) - 1 : kFar};
+    case ExprOp::kDim: return {0, kernel_.index32 ? (int64_t{1} << 30) - 1 : kMaxDim};
     case ExprOp::kVar:
       if (bound_[node.i]) return vars_[node.i];
       [[fallthrough]];
@@ -122,13 +144,12 @@ Range Ranges::Compute(const ExprNode& node) const {
       !IsFloat(kernel_.exprs[node.args[0]].dtype)) {
     const Range a = Of(node.args[0]);
     const Range b = node.args.size() > 1 ? Of(node.args[1]) : Range{};
+    if (node.dtype == DType::kUInt64 && (a.lo < 0 || b.lo < 0)) return Unsigned64(node);
     switch (node.op) {
       case ExprOp::kCast: return node.dtype == DType::kBool ? TypeRange(DType::kBool) : a;
       case ExprOp::kSelect: return Union(b, Of(node.args[2]));
       case ExprOp::kAdd: return Sum(a, b);
-      case ExprOp::kSub:
-        return {Saturate(static_cast<__int128>(a.lo) - b.hi), Saturate(static_cast<__int128>(a.hi) - b.lo),
-                std::min(a.align, b.align)};
+      case ExprOp::kSub: return Difference(a, b);
       case ExprOp::kMul: return Product(a, b);
       case ExprOp::kFloorDiv: return Quotient(a, b);
       case ExprOp::kFloorMod: return Remainder(a, b);
@@ -139,13 +160,41 @@ Range Ranges::Compute(const ExprNode& node) const {
       case ExprOp::kBitXor: return Bits(node.op, a, b, node.dtype);
       case ExprOp::kMin: return {std::min(a.lo, b.lo), std::min(a.hi, b.hi), std::min(a.align, b.align)};
       case ExprOp::kMax: return {std::max(a.lo, b.lo), std::max(a.hi, b.hi), std::min(a.align, b.align)};
-      case ExprOp::kNeg: return {-a.hi, -a.lo, a.align};
-      case ExprOp::kAbs: return {a.lo > 0 ? a.lo : a.hi < 0 ? -a.hi : 0, std::max(a.hi, -a.lo), a.align};
+      case ExprOp::kNeg: return Negative(a);
+      case ExprOp::kAbs: {
+        if (a.lo >= 0 || a.lo == INT64_MIN) return a.lo >= 0 ? a : kEverything;  // the least value has no absolute one
+        return {a.hi < 0 ? -a.hi : 0, std::max(a.hi, -a.lo), a.align};
+      }
       case ExprOp::kPopcount: return {0, DTypeBits(kernel_.exprs[node.args[0]].dtype)};
       default: break;
     }
   }
   return TypeRange(node.dtype);
+}
+
+// Operands may be above 2^63, which is negative here: only what says nothing of their order holds.
+Range Ranges::Unsigned64(const ExprNode& node) const {
+  const Range a = Of(node.args[0]), b = node.args.size() > 1 ? Of(node.args[1]) : Range{};
+  if (node.op == ExprOp::kBitAnd) return Bits(node.op, a, b, node.dtype);
+  if (node.op == ExprOp::kFloorMod && b.lo > 0) return {0, b.hi - 1};
+  if (node.op == ExprOp::kPopcount) return {0, 64};
+  return kEverything;
+}
+
+bool Ranges::Fits64(Expr e) const {
+  const ExprNode& node = kernel_.exprs[e];
+  if (node.dtype != DType::kIndex || node.args.empty()) return true;
+  switch (node.op) {
+    case ExprOp::kAdd:
+    case ExprOp::kSub:
+    case ExprOp::kMul:
+    case ExprOp::kNeg:
+    case ExprOp::kAbs: {
+      const Range range = Of(e);
+      return range.lo != INT64_MIN || range.hi != INT64_MAX;
+    }
+    default: return true;
+  }
 }
 
 Ranges::Assume::Assume(Ranges& ranges, Expr cond) : ranges_(ranges), facts_(ranges.facts_.size()) {
@@ -175,6 +224,12 @@ bool Ranges::ProveLess(Expr a, Expr b) const {
     if (node.op == ExprOp::kLe) return node.args[0] == a && Of(node.args[1]).hi < range_b.lo;
     return false;
   });
+}
+
+bool Ranges::ProveInside(const kir::Buffer& buffer, size_t d, const Range& at, Expr e) const {
+  if (at.lo < 0) return false;
+  if (buffer.space == kir::Space::kGlobal) return at.hi < Of(buffer.shape[d]).lo || (e && ProveLess(e, buffer.shape[d]));
+  return at.hi < (buffer.space == kir::Space::kShared ? buffer.shared.extents[d] : buffer.layout.dims[d].extent);
 }
 
 }  // namespace tilert

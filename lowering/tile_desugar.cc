@@ -139,6 +139,9 @@ class Desugar {
 
   absl::Status FragmentReduce(Reduce reduce, const SourceLoc& loc, Block& out) {
     const DType work = WorkType(reduce.src.buffer, reduce.dst.buffer);
+    // Absolute values may be negative as the destination has them: the least value, and what is beyond a signed type.
+    const bool from_zero =
+        reduce.op == ReduceOp::kAbsMax && reduce.clear && IsInteger(work) && KindOf(work) == DTypeKind::kSigned;
     const bool is_abs = reduce.op == ReduceOp::kAbsSum || reduce.op == ReduceOp::kAbsMax;
     if (is_abs && IsInteger(work) && s_.buffer(reduce.src.buffer).dtype != work) TILERT_RETURN_IF_ERROR(TakeAbs(&reduce, loc, out));
     const bool is_extreme = reduce.op == ReduceOp::kMax || reduce.op == ReduceOp::kMin || reduce.op == ReduceOp::kAbsMax;
@@ -154,8 +157,16 @@ class Desugar {
       out.push_back({Copy{reduce.src, s_.Whole(wide)}, loc});
       reduce.src = s_.Whole(wide);
     }
-    if (s_.scope(reduce.dst.buffer) == Scope::kFragment && s_.IsWhole(reduce.dst)) {
+    const auto reduce_to = [&](const Region& dst) {
+      reduce.dst = dst;
+      if (from_zero) {
+        out.push_back({Fill{dst, s_.E().Int(0, s_.buffer(dst.buffer).dtype)}, loc});
+        reduce.clear = false;
+      }
       out.push_back({std::move(reduce), loc});
+    };
+    if (s_.scope(reduce.dst.buffer) == Scope::kFragment && s_.IsWhole(reduce.dst)) {
+      reduce_to(Region(reduce.dst));
       return absl::OkStatus();
     }
     const Region target = reduce.dst;
@@ -168,7 +179,7 @@ class Desugar {
       TILERT_ASSIGN_OR_RETURN(reduce.dst, CopyInto(target, Scope::kFragment, loc, out));
     }
     const Region result = reduce.dst;
-    out.push_back({std::move(reduce), loc});
+    reduce_to(result);
     out.push_back({Copy{result, target}, loc});
     return absl::OkStatus();
   }

@@ -1,4 +1,4 @@
-// annotate_safe_value: from there on, reads outside the buffer give the value.
+// annotate_safe_value: from there to the end of the statements that it stands among, reads outside the buffer give the value.
 #include "absl/container/flat_hash_map.h"
 #include "ir/status_util.h"
 #include "lowering/tile_state.h"
@@ -11,10 +11,11 @@ class SafeValues {
   explicit SafeValues(TileState& state) : s_(state) {}
 
   absl::Status Run(Block& block) {
+    const auto before = values_;
     Block out;
     for (Stmt& stmt : block) {
       if (auto* note = std::get_if<Annotate>(&stmt.op); note && note->kind == AnnotationKind::kSafeValue) {
-        values_[note->buffer] = note->args[0];
+        values_[note->buffer] = Fixed(note->args[0], stmt.loc, out);
         continue;
       }
       if (!values_.empty()) TILERT_RETURN_IF_ERROR(Apply(stmt));
@@ -22,10 +23,22 @@ class SafeValues {
       out.push_back(std::move(stmt));
     }
     block = std::move(out);
+    values_ = before;
     return absl::OkStatus();
   }
 
  private:
+  // The value that `e` has now: what is in memory may change.
+  Expr Fixed(Expr e, const SourceLoc& loc, Block& out) {
+    bool loads = false;
+    ForEachNode(s_.program.exprs, e, [&](Expr, const ExprNode& node) { loads |= node.op == ExprOp::kLoad; });
+    if (!loads) return e;
+    const VarId var = s_.NewVar("safe_value");
+    s_.program.vars[var].dtype = s_.program.exprs[e].dtype;
+    out.push_back({Let{var, Guarded(e)}, loc});
+    return s_.VarExpr(var);
+  }
+
   absl::Status Apply(Stmt& stmt) {
     ForEachExpr(stmt, [&](Expr& e) { e = Guarded(e); });
     if (auto* copy = std::get_if<Copy>(&stmt.op)) {

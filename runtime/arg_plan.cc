@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/int_eval.h"
+#include "ir/limits.h"
 #include "ir/status_util.h"
 
 namespace tilert {
@@ -161,7 +162,7 @@ bool ArgPlan::CheckContiguous(const TensorRule& rule, const TensorArg* arg, Laun
   int64_t stride_bits = 0;
   bool is_empty = false, is_bad = false;
   for (size_t axis = rule.shape.size(); axis-- > 0;) {
-    const int64_t extent = rule.shape[axis].Eval(values);
+    const int64_t extent = rule.shape[axis].EvalExact(values);
     is_bad |= extent < 0 || (arg != nullptr && arg->shape[axis] != extent);
     is_empty |= extent == 0;
     is_bad |= __builtin_mul_overflow(span, std::max<int64_t>(extent, 1), &span);
@@ -186,10 +187,11 @@ bool ArgPlan::CheckStrided(const TensorRule& rule, const TensorArg& arg, LaunchV
   const size_t rank = rule.shape.size();
   tensor.inner_is_dense = true;
   for (size_t axis = rank; axis-- > 0;) {
-    const int64_t extent = rule.shape[axis].Eval(values);
+    const int64_t extent = rule.shape[axis].EvalExact(values);
     if (extent < 0 || arg.shape[axis] != extent) return false;
     is_empty |= extent == 0;
-    const int64_t stride = rule.has_strides ? rule.strides[axis].Eval(values) : contiguous;
+    const int64_t stride = rule.has_strides ? rule.strides[axis].EvalExact(values) : contiguous;
+    if (stride == DimExpr::kTooLarge) return false;
     // The extents behind this axis are the declared ones, so `contiguous` is what a caller without strides means.
     if (extent > 1 && (arg.strides.empty() ? contiguous : arg.strides[axis]) != stride) return false;
     contiguous = MulIndex(contiguous, std::max<int64_t>(extent, 1));
@@ -210,6 +212,7 @@ bool ArgPlan::BindFast(absl::Span<const TensorArg> tensors, absl::Span<const Sca
   if (!BindScalars(scalars, out) || !BindDims(tensors, out)) return false;
   out.max_index = 0;
   for (const int64_t dim : out.dims) out.max_index = std::max(out.max_index, dim);
+  if (out.max_index > kMaxDim) return false;
   for (size_t t = 0; t < tensors.size(); ++t) {
     const bool is_plain = !rules_[t].has_strides && tensors[t].strides.empty();
     if (!(is_plain ? CheckContiguous(rules_[t], &tensors[t], out, out.tensors[t])
@@ -224,7 +227,8 @@ bool ArgPlan::BindFast(absl::Span<const TensorArg> tensors, absl::Span<const Sca
   }
   if (workspace_bytes > kMaxWorkspaceBytes) return false;
   for (const DimExpr& assumption : assumptions_) {
-    if (assumption.Eval(out.values()) == 0) return false;
+    const int64_t holds = assumption.EvalExact(out.values());
+    if (holds == 0 || holds == DimExpr::kTooLarge) return false;
   }
   return true;
 }

@@ -81,38 +81,37 @@ int DimExpr::Depth(size_t dims, size_t scalars) const {
   return depth == 1 && most <= kMaxDepth ? most : 0;
 }
 
-int64_t DimExpr::EvalCode(const DimValues& values) const {
-  int64_t stack[kMaxDepth];
-  int64_t* top = stack;  // one past the last value
+int64_t DimExpr::EvalCode(const DimValues& values, bool* fits) const {
+  struct Cell {
+    int64_t value;
+    bool fits;
+  };
+  Cell stack[kMaxDepth];
+  Cell* top = stack;  // one past the last value
   for (const Op& op : code_) {
     switch (op.op) {
-      case ExprOp::kIntImm:
-        *top++ = op.value;
-        break;
-      case ExprOp::kDim:
-        *top++ = values.dims[static_cast<size_t>(op.value)];
-        break;
-      case ExprOp::kScalar:
-        *top++ = values.scalars[static_cast<size_t>(op.value)].i;
-        break;
-      case ExprOp::kCast:
-        top[-1] = WrapInt(top[-1], op.dtype);
-        break;
-      case ExprOp::kSelect:
+      case ExprOp::kIntImm: *top++ = {op.value, true}; break;
+      case ExprOp::kDim: *top++ = {values.dims[static_cast<size_t>(op.value)], true}; break;
+      case ExprOp::kScalar: *top++ = {values.scalars[static_cast<size_t>(op.value)].i, true}; break;
+      case ExprOp::kCast: top[-1].value = WrapInt(top[-1].value, op.dtype); break;
+      case ExprOp::kSelect: {
         // Both sides were evaluated: integer arithmetic has no side effects and cannot fail.
-        top[-3] = top[-3] != 0 ? top[-2] : top[-1];
+        const Cell chosen = top[-3].value != 0 ? top[-2] : top[-1];
+        top[-3] = {chosen.value, top[-3].fits && chosen.fits};
         top -= 2;
         break;
-      default:
-        if (ExprArity(op.op) == 2) {
-          top[-2] = EvalInt(op.op, op.dtype, top[-2], top[-1]);
-          --top;
-        } else {
-          top[-1] = EvalInt(op.op, op.dtype, top[-1], 0);
-        }
+      }
+      default: {
+        const bool binary = ExprArity(op.op) == 2;
+        if (binary) --top;
+        const Cell b = binary ? *top : Cell{0, true};
+        top[-1] = {EvalInt(op.op, op.dtype, top[-1].value, b.value),
+                   top[-1].fits && b.fits && FitsIndex(op.op, op.dtype, top[-1].value, b.value)};
+      }
     }
   }
-  return stack[0];
+  if (fits != nullptr) *fits = stack[0].fits;
+  return stack[0].value;
 }
 
 void DimExpr::Encode(ByteWriter& out) const {

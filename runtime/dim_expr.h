@@ -37,6 +37,15 @@ class DimExpr {
     return form_ == Form::kConstant ? value_ : EvalCode(values);
   }
 
+  // The same, and kTooLarge where a value on the way to it does not fit 64 bits: code for the GPU, which wraps there, may have
+  // another.
+  static constexpr int64_t kTooLarge = INT64_MIN;
+  int64_t EvalExact(const DimValues& values) const {
+    bool fits = true;
+    const int64_t value = form_ == Form::kCode ? EvalCode(values, &fits) : Eval(values);
+    return fits ? value : kTooLarge;
+  }
+
   bool IsConstant() const { return form_ == Form::kConstant; }
   // The dim that this expression is, alone; −1 when it is anything else.
   int64_t BareDim() const { return form_ == Form::kDim ? value_ : -1; }
@@ -58,7 +67,8 @@ class DimExpr {
   // Nearly all expressions of a launch are a dim or a number.
   enum class Form : uint8_t { kConstant, kDim, kCode };
 
-  int64_t EvalCode(const DimValues& values) const;
+  // `fits`, if given: whether all that the value depends on fits 64 bits.
+  int64_t EvalCode(const DimValues& values, bool* fits = nullptr) const;
   void Classify();  // sets form_ and value_ from code_
   // The stack cells that the code needs; 0 if it is unbalanced or holds something that cannot be evaluated.
   int Depth(size_t dims, size_t scalars) const;

@@ -16,11 +16,12 @@ uint64_t EncodeScalar(DType dtype, Value value) {
 }
 
 // Product of the grid's extents, each up to whole clusters, times the blocks of a cluster that share one of the grid's: 0 if any
-// is zero or negative, −1 if it is beyond what a launch can have.
+// is zero or negative, −1 if it is beyond what a launch can have, or what 64 bits hold.
 int64_t CountBlocks(const KernelRecord& record, const DimValues& values) {
   int64_t extents[3] = {1, 1, 1};
   for (size_t i = 0; i < record.grid.size() && i < 3; ++i) {
-    extents[i] = record.grid[i].Eval(values);
+    extents[i] = record.grid[i].EvalExact(values);
+    if (extents[i] == DimExpr::kTooLarge) return -1;
     if (extents[i] <= 0) return 0;
     if (!record.cluster.empty() && extents[i] <= kMaxBlocks)
       extents[i] = (extents[i] + record.cluster[i] - 1) / record.cluster[i] * record.cluster[i];

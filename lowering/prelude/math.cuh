@@ -9,6 +9,8 @@ DEV int wrap_mul(int a, int b) { return (int)((u32)a * (u32)b); }
 DEV i64 wrap_mul(i64 a, i64 b) { return (i64)((u64)a * (u64)b); }
 DEV int wrap_negate(int a) { return (int)(0 - (u32)a); }
 DEV i64 wrap_negate(i64 a) { return (i64)(0 - (u64)a); }
+// The next value of a loop's variable; past 64 bits its last one, which is below no end.
+DEV i64 advanced(i64 i, i64 step) { return i > 0x7fffffffffffffffll - step ? 0x7fffffffffffffffll : i + step; }
 // For operands that are known not to be negative.
 DEV int div_positive(int a, int b) { return (int)((u32)a / (u32)b); }
 DEV i64 div_positive(i64 a, i64 b) { return (i64)((u64)a / (u64)b); }

@@ -71,6 +71,8 @@ UNROLL
 // Elements of a vector of `width` that lie before the end, `rest` elements away.
 DEV int clip(int rest, int width) { return min(max(rest, 0), width); }
 DEV int clip(i64 rest, int width) { return (int)min(max(rest, 0ll), (i64)width); }
+// A coordinate of a box of a tensor, none of whose dims is above 2^30, as far outside as the box needs.
+DEV int box_start(i64 at) { return (int)min(max(at, -(1ll << 30)), 1ll << 30); }
 
 // Byte offset of a column (in bytes) of a row in panels of `panel` bytes, `pitch` bytes from row to row.
 DEV int paneled(int row, int column, int rows, int panel, int pitch) { return (column / panel * rows + row) * pitch + column % panel; }

@@ -86,8 +86,8 @@ class ThreadBlock {
   void RunLaneWhile(Warp& warp, const CWhile& loop, uint32_t& mask);
   void RunStore(Warp& warp, const CStore& store, uint32_t mask);
   void RunAtomic(Warp& warp, const CAtomic& atomic, uint32_t mask);
-  Places LocateAt(Warp& warp, BufferId buffer, const std::vector<Code>& indices, uint32_t mask, std::vector<Row>& rows,
-                  std::vector<const Value*>& coords);
+  Places LocateAt(Warp& warp, BufferId buffer, const std::vector<Code>& indices, const std::vector<bool>& inside, uint32_t mask,
+                  std::vector<Row>& rows, std::vector<const Value*>& coords);
 
   // block_copy.cc
   Side BeginSide(Warp& warp, const CAccess& access);

@@ -30,8 +30,9 @@ void ThreadBlock::LocateSide(Warp& warp, const CCopy& copy, Side& side, int64_t 
   for (size_t d = 0; d < side.rows.size(); ++d) {
     const int follows = side.access->follows[d];
     for (int l = 0; l < kLanes; ++l) {
+      const int64_t within = follows < 0 ? 0 : copy.layout->Coord(reg, l, warp.index, follows);
       side.rows[d][static_cast<size_t>(l)].i =
-          side.start[d] + (follows < 0 ? 0 : copy.layout->Coord(reg, l, warp.index, follows));
+          static_cast<int64_t>(static_cast<uint64_t>(side.start[d]) + static_cast<uint64_t>(within));
     }
   }
   side.places = Locate(warp, side.access->buffer, side.coords.data(), mask, &side.access->inside);

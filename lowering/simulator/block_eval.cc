@@ -8,12 +8,12 @@
 namespace tilert::sim {
 namespace {
 
-// A lane whose index value does not fit the 32 bits that the kernel computes it in; −1: none.
-int Overflow(const Value* row, uint32_t mask) {
-  for (int l = 0; l < kLanes; ++l) {
-    if ((mask >> l & 1) && row[l].i != static_cast<int32_t>(row[l].i)) return l;
-  }
-  return -1;
+// The first lane of `mask` whose value is outside [lo, hi]; −1: none.
+int Outlier(const Value* row, uint32_t mask, int64_t lo, int64_t hi) {
+  uint32_t wrong = 0;
+  for (int l = 0; l < kLanes; ++l) wrong |= uint32_t{row[l].i < lo || row[l].i > hi} << l;
+  wrong &= mask;
+  return wrong == 0 ? -1 : __builtin_ctz(wrong);
 }
 
 }  // namespace
@@ -35,9 +35,9 @@ const Value* ThreadBlock::Eval(Warp& warp, const Code& code, uint32_t mask, int 
       case Instr::Kind::kOp: {
         Value* out = RowOf(warp, instr.dst);
         EvalOp(instr, RowOf(warp, instr.a), RowOf(warp, instr.b), RowOf(warp, instr.c), out, n);
-        if (kernel_.kernel->index32 && instr.result == DType::kIndex) {
-          const int lane = Overflow(out, n == kLanes ? mask : mask & 1);
-          if (lane >= 0) Fail(warp, lane, Cat("an index of ", out[lane].i, " does not fit the 32 bits it is computed in"));
+        if (instr.bounded) {
+          const int lane = Outlier(out, n == kLanes ? mask : mask & 1, instr.lo, instr.hi);
+          if (lane >= 0) Fail(warp, lane, Cat("computes ", out[lane].i, " where ", instr.lo, " to ", instr.hi, " are relied on"));
         }
         break;
       }
@@ -65,7 +65,7 @@ const Value* ThreadBlock::Eval(Warp& warp, const Code& code, uint32_t mask, int 
 void ThreadBlock::EvalLoad(Warp& warp, const LoadRef& load, uint32_t mask, DType type, Value* out) {
   absl::InlinedVector<const Value*, 4> coords;
   for (Slot index : load.indices) coords.push_back(RowOf(warp, index));
-  const Places places = Locate(warp, load.buffer, coords.data(), mask, nullptr);
+  const Places places = Locate(warp, load.buffer, coords.data(), mask, &load.inside);
   if (failed()) return;
   mask &= ~places.outside;  // there the value is zero
   const LaneData data = Read(warp, places, mask);

@@ -1,6 +1,7 @@
 // Control flow of a warp, and dispatch of statements outside Elementwise.
 #include <algorithm>
 
+#include "ir/int_eval.h"
 #include "ir/status_util.h"
 #include "lowering/simulator/block.h"
 
@@ -31,7 +32,7 @@ bool ThreadBlock::Advance(Warp& warp) {
       continue;
     }
     if (const auto* loop = std::get_if<CFor>(&frame.loop->op)) {
-      frame.value += frame.step;
+      frame.value = AddIndex(frame.value, frame.step);
       frame.next = 0;
       if (frame.step > 0 ? frame.value < frame.end : frame.value > frame.end) {
         SetVar(warp, loop->var, Value{.i = frame.value});

@@ -78,14 +78,14 @@ uint32_t ThreadBlock::CheckBounds(Warp& warp, const Places& places, uint32_t mas
     const uint32_t wrong = Outside(places.coords[d], info.shape[d]) & mask;
     outside |= wrong;
     const bool is_version = info.source->space == kir::Space::kShared && d == 0;
-    const bool claimed = is_version || (inside == nullptr ? info.layout != nullptr : (*inside)[d]);
+    const bool claimed = is_version || (*inside)[d];
     if (wrong != 0 && claimed) {
       const int lane = __builtin_ctz(wrong);
       Fail(warp, lane,
            Cat("accesses ", Describe(places, lane), " outside its extent ", info.shape[d], " in dimension ", d,
-               is_version          ? ": no such version"
-               : inside == nullptr ? ""
-                                   : ", which is declared to be inside"));
+               is_version               ? ": no such version"
+               : info.layout != nullptr ? ""
+                                        : ", which is relied on to be inside: nothing guards the access"));
       break;
     }
   }

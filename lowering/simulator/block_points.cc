@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/int_eval.h"
 #include "ir/status_util.h"
 #include "lowering/simulator/block.h"
 
@@ -129,7 +130,7 @@ void ThreadBlock::RunLaneFor(Warp& warp, const CFor& loop, uint32_t& mask) {
     Blend(RowOf(warp, static_cast<Slot>(loop.var)), value.data(), active);
     flow.continued = 0;
     active = RunLanes(warp, loop.body, active, flow) | flow.continued;
-    for (size_t l = 0; l < kLanes; ++l) value[l].i += step[l].i;
+    for (size_t l = 0; l < kLanes; ++l) value[l].i = AddIndex(value[l].i, step[l].i);
   }
 }
 
@@ -144,8 +145,8 @@ void ThreadBlock::RunLaneWhile(Warp& warp, const CWhile& loop, uint32_t& mask) {
   }
 }
 
-Places ThreadBlock::LocateAt(Warp& warp, BufferId buffer, const std::vector<Code>& indices, uint32_t mask, std::vector<Row>& rows,
-                             std::vector<const Value*>& coords) {
+Places ThreadBlock::LocateAt(Warp& warp, BufferId buffer, const std::vector<Code>& indices, const std::vector<bool>& inside,
+                             uint32_t mask, std::vector<Row>& rows, std::vector<const Value*>& coords) {
   rows.reserve(indices.size());
   for (const Code& index : indices) {
     const Value* row = Eval(warp, index, mask, kLanes);
@@ -154,7 +155,7 @@ Places ThreadBlock::LocateAt(Warp& warp, BufferId buffer, const std::vector<Code
   }
   Places places;
   if (failed()) return places;
-  return Locate(warp, buffer, coords.data(), mask, nullptr);
+  return Locate(warp, buffer, coords.data(), mask, &inside);
 }
 
 // Memory is written by replica zero only; registers by every thread that holds the element.
@@ -164,7 +165,7 @@ void ThreadBlock::RunStore(Warp& warp, const CStore& store, uint32_t mask) {
   if (mask == 0) return;
   std::vector<Row> rows;
   std::vector<const Value*> coords;
-  const Places places = LocateAt(warp, store.buffer, store.indices, mask, rows, coords);
+  const Places places = LocateAt(warp, store.buffer, store.indices, store.inside, mask, rows, coords);
   mask &= ~places.outside;
   if (failed() || mask == 0) return;
   const Value* value = Eval(warp, store.value, mask, kLanes);
@@ -182,7 +183,7 @@ void ThreadBlock::RunAtomic(Warp& warp, const CAtomic& atomic, uint32_t mask) {
   if (mask == 0) return;
   std::vector<Row> rows;
   std::vector<const Value*> coords;
-  const Places places = LocateAt(warp, atomic.buffer, atomic.indices, mask, rows, coords);
+  const Places places = LocateAt(warp, atomic.buffer, atomic.indices, atomic.inside, mask, rows, coords);
   mask &= ~places.outside;
   if (failed() || mask == 0) return;
   const DType type = info.source->dtype;

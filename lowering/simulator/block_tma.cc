@@ -48,9 +48,8 @@ void AsyncWork::ForEachChunk(const CTmaTile& tile, int64_t version, const std::v
 std::vector<int64_t> AsyncWork::Coords(Warp& warp, const CTmaTile& tile) {
   std::vector<int64_t> coords;
   for (const Code& code : tile.coords) {
-    coords.push_back(block_.Uniform(warp, code).i);
-    if (coords.back() != static_cast<int32_t>(coords.back()))
-      block_.Fail(warp, 0, Cat("a box coordinate of ", coords.back(), " does not fit 32 bits"));
+    // As box_start of the prelude has it.
+    coords.push_back(std::clamp<int64_t>(block_.Uniform(warp, code).i, -(int64_t{1} << 30), int64_t{1} << 30));
   }
   return coords;
 }

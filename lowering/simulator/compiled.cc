@@ -33,6 +33,7 @@ class Compiler {
     if (!kernel_.barriers.empty()) result_.ring_slots.push_back(declared);
     TILERT_RETURN_IF_ERROR(CheckRings(result_));
     AddOverlaps();
+    exprs_.BindKernelVars();
     TILERT_ASSIGN_OR_RETURN(result_.body, Body(kernel_.body, "body"));
     result_.constants = exprs_.constants();
     result_.frame_rows = exprs_.frame_rows();
@@ -60,6 +61,8 @@ class Compiler {
     return CPoints{Tables(FragmentLayout{{}, warps_}), {}, std::move(body)};
   }
 
+  absl::StatusOr<decltype(CStmt::op)> Loop(const kir::For& s, const std::string& path);
+  absl::StatusOr<decltype(CStmt::op)> Points(const kir::Elementwise& s, const std::string& path);
   absl::StatusOr<decltype(CStmt::op)> Operation(const kir::Stmt& stmt, const std::string& path, int number);
   // Those of the Hopper family.
   absl::StatusOr<decltype(CStmt::op)> AsyncOperation(const kir::Stmt& stmt, const std::string& path);
@@ -224,19 +227,38 @@ absl::StatusOr<CStmt> Compiler::Statement(const kir::Stmt& stmt, const std::stri
   return result;
 }
 
+absl::StatusOr<decltype(CStmt::op)> Compiler::Loop(const kir::For& s, const std::string& path) {
+  CFor loop{s.var, exprs_.Compile(s.begin), exprs_.Compile(s.end), {}, {}};
+  if (s.step) loop.step = exprs_.Compile(s.step);
+  if (!s.step) loop.step.result = exprs_.Constant(Value{.i = 1});
+  Ranges& ranges = exprs_.ranges();
+  const Range begin = ranges.Of(s.begin), end = ranges.Of(s.end), step = s.step ? ranges.Of(s.step) : ConstantRange(1);
+  if (step.lo > 0) ranges.Bind(s.var, LoopRange(begin, end, step), s.end);
+  TILERT_ASSIGN_OR_RETURN(loop.body, Body(s.body, Cat(path, ".body")));
+  return loop;
+}
+
+absl::StatusOr<decltype(CStmt::op)> Compiler::Points(const kir::Elementwise& s, const std::string& path) {
+  CPoints points{Tables(s.layout), s.vars, {}};
+  if (in_points_) return Internal("Elementwise inside Elementwise");
+  if (s.vars.size() != s.layout.dims.size()) return Internal("one variable a dimension of the layout is needed");
+  in_points_ = true;
+  for (size_t d = 0; d < s.vars.size(); ++d)
+    exprs_.ranges().Bind(s.vars[d], {0, std::max<int64_t>(s.layout.dims[d].extent - 1, 0), 1});
+  absl::StatusOr<CBlock> body = Body(s.body, Cat(path, ".body"));
+  in_points_ = false;
+  if (!body.ok()) return body.status();
+  points.body = *std::move(body);
+  return points;
+}
+
 absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, const std::string& path, int number) {
   using Result = absl::StatusOr<decltype(CStmt::op)>;
   const Overloaded visitor{
       [&](const kir::Declare& s) -> Result {
         return CDeclare{s.buffer, s.zero};
       },
-      [&](const kir::For& s) -> Result {
-        CFor loop{s.var, exprs_.Compile(s.begin), exprs_.Compile(s.end), {}, {}};
-        if (s.step) loop.step = exprs_.Compile(s.step);
-        if (!s.step) loop.step.result = exprs_.Constant(Value{.i = 1});
-        TILERT_ASSIGN_OR_RETURN(loop.body, Body(s.body, Cat(path, ".body")));
-        return loop;
-      },
+      [&](const kir::For& s) -> Result { return Loop(s, path); },
       [&](const kir::While& s) -> Result {
         CWhile loop{exprs_.Compile(s.cond), {}};
         TILERT_ASSIGN_OR_RETURN(loop.body, Body(s.body, Cat(path, ".body")));
@@ -244,33 +266,32 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, c
       },
       [&](const kir::If& s) -> Result {
         CIf branch{exprs_.Compile(s.cond), {}, {}};
-        TILERT_ASSIGN_OR_RETURN(branch.then_body, Body(s.then_body, Cat(path, ".then")));
+        {
+          const Ranges::Assume known(exprs_.ranges(), s.cond);
+          TILERT_ASSIGN_OR_RETURN(branch.then_body, Body(s.then_body, Cat(path, ".then")));
+        }
         TILERT_ASSIGN_OR_RETURN(branch.else_body, Body(s.else_body, Cat(path, ".else")));
         return branch;
       },
       [&](const kir::Break&) -> Result { return CBreak{}; },
       [&](const kir::Continue&) -> Result { return CContinue{}; },
       [&](const kir::Let& s) -> Result {
-        return CLet{s.var, exprs_.CompileAs(s.value, kernel_.vars[s.var].dtype)};
+        CLet let{s.var, exprs_.CompileAs(s.value, kernel_.vars[s.var].dtype)};
+        if (!IsFloat(kernel_.vars[s.var].dtype)) exprs_.ranges().Bind(s.var, exprs_.ranges().Of(s.value));
+        return let;
       },
-      [&](const kir::Elementwise& s) -> Result {
-        CPoints points{Tables(s.layout), s.vars, {}};
-        if (in_points_) return Internal("Elementwise inside Elementwise");
-        if (s.vars.size() != s.layout.dims.size()) return Internal("one variable a dimension of the layout is needed");
-        in_points_ = true;
-        absl::StatusOr<CBlock> body = Body(s.body, Cat(path, ".body"));
-        in_points_ = false;
-        if (!body.ok()) return body.status();
-        points.body = *std::move(body);
-        return points;
-      },
+      [&](const kir::Elementwise& s) -> Result { return Points(s, path); },
       [&](const kir::Store& s) -> Result {
-        return Point(CStore{s.buffer, Codes(s.indices), exprs_.CompileAs(s.value, kernel_.buffers[s.buffer].dtype)}, number);
+        const DType type = kernel_.buffers[s.buffer].dtype;
+        return Point(CStore{s.buffer, Codes(s.indices), exprs_.Inside(s.buffer, s.indices), exprs_.CompileAs(s.value, type)},
+                     number);
       },
       [&](const kir::Atomic& s) -> Result {
         const DType type = kernel_.buffers[s.buffer].dtype;
         if (IsFloat(type) && s.op == AtomicOp::kAdd) result_.float_atomics = true;
-        return Point(CAtomic{s.op, s.buffer, Codes(s.indices), exprs_.CompileAs(s.value, type)}, number);
+        return Point(
+            CAtomic{s.op, s.buffer, Codes(s.indices), exprs_.Inside(s.buffer, s.indices), exprs_.CompileAs(s.value, type)},
+            number);
       },
       [&](const kir::Copy& s) -> Result {
         CCopy copy{s.method, Access(s.dst), Access(s.src), Tables(s.layout), s.width, {}, static_cast<bool>(s.fill)};
@@ -288,7 +309,9 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, c
       },
       [&](const kir::LaneReduce& s) -> Result { return CompileLaneReduce(result_, s); },
       [&](const kir::Mma& s) -> Result { return CompileMma(result_, s); },
-      [&](const kir::BarSync& s) -> Result { return CBarSync{s.by_warpgroup, s.number, s.warps}; },
+      [&](const kir::BarSync& s) -> Result {
+        return CBarSync{s.by_warpgroup, s.number, s.warps};
+      },
       [&](const kir::Shuffle& s) -> Result {
         if (!in_points_) return Internal("a shuffle outside Elementwise");
         return CShuffle{s.var, exprs_.CompileAs(s.value, kernel_.vars[s.var].dtype), exprs_.Compile(s.lane)};
@@ -362,6 +385,7 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Roles(const kir::Roles& roles, con
   int first_warp = 0;
   for (const kir::Role& role : roles.roles) {
     warps_ = role.warps;
+    if (role.instance != kNoId) exprs_.ranges().Bind(role.instance, {0, std::max(role.instances - 1, 0), 1});
     one_thread_ = role.one_thread;
     store_shares_ = role.stores_by_warpgroup ? std::max(1, role.warps / 4) : 1;
     absl::StatusOr<CBlock> body = Body(role.body, Cat(path, ".", role.name));

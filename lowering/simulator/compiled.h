@@ -35,8 +35,19 @@ struct CContinue {};
 struct CLet { VarId var; Code value; };
 // An Elementwise; or one memory statement outside of one, as the single point of a layout without dimensions.
 struct CPoints { std::shared_ptr<const LayoutTables> layout; std::vector<VarId> vars; CBlock body; };
-struct CStore { BufferId buffer; std::vector<Code> indices; Code value; };
-struct CAtomic { AtomicOp op; BufferId buffer; std::vector<Code> indices; Code value; };
+struct CStore {
+  BufferId buffer;
+  std::vector<Code> indices;
+  std::vector<bool> inside;
+  Code value;
+};
+struct CAtomic {
+  AtomicOp op;
+  BufferId buffer;
+  std::vector<Code> indices;
+  std::vector<bool> inside;
+  Code value;
+};
 struct CPrint { std::vector<Code> args; };
 struct CAssert { Code cond; std::string message; };
 

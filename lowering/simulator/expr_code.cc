@@ -55,6 +55,32 @@ Slot ExprCompiler::Emit(Instr instr) {
   return instr.dst;
 }
 
+// What the emitter knows of variables that no statement binds.
+void ExprCompiler::BindKernelVars() {
+  const auto below = [&](VarId var, int64_t count) {
+    if (var != kNoId) ranges_.Bind(var, {0, std::max<int64_t>(count - 1, 0), 1});
+  };
+  for (size_t d = 0; d < kernel_.block_vars.size(); ++d) {
+    const int64_t last = std::min<int64_t>(ranges_.Of(kernel_.grid[d]).hi, INT32_MAX) - 1;
+    ranges_.Bind(kernel_.block_vars[d], {0, std::max<int64_t>(last, 0), 1}, kernel_.grid[d]);
+  }
+  for (const kir::Ring& ring : kernel_.rings) below(ring.slot, ring.slots);
+  below(kernel_.cluster_rank, kir::ClusterSize(kernel_));
+  below(kernel_.has_block, 2);
+  if (!kernel_.shared_trips) return;
+  const int64_t trips = std::min<int64_t>(std::max<int64_t>(ranges_.Of(kernel_.shared_trips).hi, 0), INT32_MAX);
+  for (VarId var : {kernel_.share_begin, kernel_.share_end}) ranges_.Bind(var, {0, trips, 1});
+}
+
+std::vector<bool> ExprCompiler::Inside(BufferId id, const std::vector<Expr>& indices) const {
+  const kir::Buffer& buffer = kernel_.buffers[id];
+  const size_t first = buffer.space == kir::Space::kShared ? 1 : 0;
+  std::vector<bool> inside(indices.size(), true);  // there is such a version; a register's element is the thread's
+  for (size_t d = first; d < indices.size() && buffer.space != kir::Space::kRegister; ++d)
+    inside[d] = ranges_.ProveInside(buffer, d - first, ranges_.Of(indices[d]), indices[d]);
+  return inside;
+}
+
 // What is computed under a mask is not at hand outside it.
 Slot ExprCompiler::VisitMasked(Instr::Kind kind, Slot cond, Expr e) {
   auto outside = done_;
@@ -72,7 +98,13 @@ Slot ExprCompiler::VisitLogic(const ExprNode& node) {
     return HoldsLoad(kernel_.exprs, node.args[arg]) ? VisitMasked(kind, a, node.args[arg]) : Visit(node.args[arg]);
   };
   const bool is_or = node.op == ExprOp::kOr;
-  const Slot b = visit(1, is_or ? Instr::Kind::kMaskNot : Instr::Kind::kMask);
+  Slot b = 0;
+  if (is_or) {
+    b = visit(1, Instr::Kind::kMaskNot);
+  } else {
+    const Ranges::Assume known(ranges_, node.args[0]);
+    b = visit(1, Instr::Kind::kMask);
+  }
   const Slot c = node.op == ExprOp::kSelect ? visit(2, Instr::Kind::kMaskNot) : 0;
   return Emit({.op = node.op, .type = node.dtype, .result = node.dtype, .a = a, .b = b, .c = c});
 }
@@ -91,7 +123,8 @@ Slot ExprCompiler::Visit(Expr e) {
     case ExprOp::kAnd:
     case ExprOp::kOr: slot = VisitLogic(node); break;
     case ExprOp::kLoad: {
-      LoadRef load{static_cast<BufferId>(node.i), {}};
+      LoadRef load{
+          static_cast<BufferId>(node.i), {}, Inside(static_cast<BufferId>(node.i), {node.args.begin(), node.args.end()})};
       for (Expr index : node.args) load.indices.push_back(Visit(index));
       code_.loads.push_back(std::move(load));
       slot = Emit({.kind = Instr::Kind::kLoad, .result = node.dtype, .load = static_cast<int32_t>(code_.loads.size() - 1)});
@@ -107,6 +140,13 @@ Slot ExprCompiler::Visit(Expr e) {
                    .b = args[1],
                    .c = args[2]});
     }
+  }
+  if (!IsFloat(node.dtype) && slot >= static_cast<Slot>(kernel_.vars.size()) && node.op != ExprOp::kLoad) {
+    const Range range = ranges_.Of(e), all = TypeRange(node.dtype);
+    Instr& last = code_.instrs.back();
+    last.bounded = last.dst == slot && (range.lo > all.lo || range.hi < all.hi);
+    last.lo = range.lo;
+    last.hi = range.hi;
   }
   done_[e.id] = slot;
   return slot;

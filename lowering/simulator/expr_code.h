@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/numeric.h"
 #include "lowering/kernel_ir.h"
+#include "lowering/ranges.h"
 
 namespace tilert::sim {
 
@@ -32,11 +33,15 @@ struct Instr {
   DType result = DType::kInvalid;
   Slot dst = 0, a = 0, b = 0, c = 0;
   int32_t load = -1;
+  // What the emitter relies on of the result: that it lies in [lo, hi].
+  bool bounded = false;
+  int64_t lo = 0, hi = 0;
 };
 
 struct LoadRef {
   BufferId buffer = kNoId;
   std::vector<Slot> indices;
+  std::vector<bool> inside;  // of each subscript: proven, so that the emitted load has no guard
 };
 
 struct Code {
@@ -52,12 +57,17 @@ class ExprCompiler {
  public:
   // `dims`, `scalars`: their values in this run.
   ExprCompiler(const kir::Kernel& kernel, const std::vector<int64_t>& dims, const std::vector<Value>& scalars)
-      : kernel_(kernel), dims_(dims), scalars_(scalars) {}
+      : kernel_(kernel), dims_(dims), scalars_(scalars), ranges_(kernel) {}
 
   Code Compile(Expr root);
   // The value converted to `type`.
   Code CompileAs(Expr root, DType type);
   Slot Constant(Value value);
+  // Of an access to a buffer: which of its subscripts are proven to be inside, here.
+  std::vector<bool> Inside(BufferId buffer, const std::vector<Expr>& indices) const;
+  // What is known where the next expression stands; the emitter knows the same.
+  Ranges& ranges() { return ranges_; }
+  void BindKernelVars();
 
   const std::vector<Row>& constants() const { return constants_; }
   // Rows of a warp's frame.
@@ -72,6 +82,7 @@ class ExprCompiler {
   const kir::Kernel& kernel_;
   const std::vector<int64_t>& dims_;
   const std::vector<Value>& scalars_;
+  Ranges ranges_;
   std::vector<Row> constants_;
   std::map<int64_t, Slot> constant_slots_;  // by bits
   size_t temps_ = 0;

@@ -11,7 +11,11 @@ namespace tilert {
 struct CheckOptions {
   bool simulate = true;              // both families and both classes of arguments, against the executor
   std::vector<std::string> compile;  // architectures to compile for by NVRTC ("sm_80"): no error, no C75xx remark
-  std::string device;                // not empty: the family to lower for and run on the GPU that is there
+  // Families ("auto", "ampere", "hopper") to lower for and run with on the GPU that is there; then, without `simulate` and
+  // `compile`, nothing else is checked.
+  std::vector<std::string> devices;
+  int device_runs = 3;
+  bool plant = false;                // each run on a device is made to write outside a tensor
   double max_seconds = 20;           // of one simulation; what takes longer is not judged
 };
 
@@ -27,7 +31,8 @@ struct Verdict {
   int simulated = 0;  // kernels compared with the executor
   int unjudged = 0;   // simulations that took too long
   int compiled = 0;
-  int spills = 0;  // cubins in which ptxas spilled registers
+  int spills = 0;       // cubins in which ptxas spilled registers
+  int unspecified = 0;  // 1: an index leaves 64 bits, so that nothing says what the results are
 };
 Verdict Check(const TileCase& tile_case, const CheckOptions& options);
 

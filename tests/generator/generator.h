@@ -1,5 +1,6 @@
 // The generator's state and its parts: launches and blocks (tile_generator.cc), statements on tiles (generator_tiles.cc), gemms
-// (generator_gemm.cc), what stands in parallel loops (generator_elements.cc), what single threads do (generator_threads.cc).
+// (generator_gemm.cc), what stands in parallel loops (generator_elements.cc), what single threads do (generator_threads.cc),
+// subscripts that lead nowhere (generator_hostile.cc).
 #pragma once
 
 #include <random>
@@ -12,23 +13,12 @@
 
 namespace tilert::generator {
 
-class Generator {
+class Generator : GeneratorState {
  public:
-  explicit Generator(uint64_t seed) : rng_(seed), b_("random") {}
+  explicit Generator(uint64_t seed, bool hostile = false) : GeneratorState(seed, hostile) {}
   TileCase Run();
 
  private:
-  int Pick(int n) { return static_cast<int>(rng_() % static_cast<uint64_t>(n)); }
-  bool Chance(int percent) { return Pick(100) < percent; }
-  template <typename List>
-  auto& One(List& list) {
-    return list[static_cast<size_t>(Pick(static_cast<int>(list.size())))];
-  }
-  template <typename T>
-  T Of(std::initializer_list<T> list) {
-    return list.begin()[Pick(static_cast<int>(list.size()))];
-  }
-  std::string Name(const char* stem) { return stem + std::to_string(names_++); }
   DType ElementType();
 
   // Launches (tile_generator.cc).
@@ -59,7 +49,7 @@ class Generator {
   void Dump(const TileRef& tile);
   void ThroughWorkspace();
   void AddAtomics();
-  void Hint(int depth);
+  void Hint();
   bool Fits(const std::vector<int64_t>& shape, DType type, Scope scope);
   int64_t Elements(const std::vector<int64_t>& shape) const;
   double DefaultLimit(DType type) const;
@@ -68,6 +58,17 @@ class Generator {
   void GemmLoop(int depth);
   TileRef Operand(const char* stem, DType type, int64_t rows, int64_t columns, Val row_start, Val column_start,
                   const TensorRef& from);
+
+  // Hostile subscripts (generator_hostile.cc): of dimensions of about `extent`.
+  void HostileInputs();
+  Val HostileNumber();
+  Val HostileIndex(int64_t extent, int depth);
+  Val HostileUniform(int64_t extent);
+  void HostileStatement(int depth);
+  void Scatter(const TileRef& tile);
+  void HostileAtomics(const TileRef& like);
+  void HostileLoop(int depth);
+  void Guarded(const TileRef& tile);
 
   // Thread regions and roles (generator_threads.cc).
   std::vector<Val> Subscripts(const TileRef& tile, Val e);
@@ -91,30 +92,6 @@ class Generator {
   Val PointCondition(int depth);
   Num ReadTile(const TileRef& tile);
   Num ReadTensor(const TensorRef& tensor);
-
-  std::mt19937_64 rng_;
-  ProgramBuilder b_;
-  int names_ = 0;
-  std::vector<std::pair<Val, int64_t>> dims_;
-  std::vector<TensorRef> inputs_;
-  std::vector<TensorRef> shared_between_;  // workspaces that an earlier launch filled
-  Val alpha_, count_;
-  // Of the launch.
-  int64_t threads_ = 0;
-  std::vector<GridAxis> grid_;
-  std::vector<int64_t> extents_;   // that tiles of this launch have
-  std::vector<Uniform> uniforms_;  // in scope
-  std::vector<TileRef> tiles_;     // in scope and wholly written
-  std::vector<TileRef> targets_;   // in scope
-  std::vector<Buf> vars_;          // int32 alloc_vars in scope
-  int64_t runs_ = 1;               // of the statement being made, at most
-  int64_t shared_bytes_ = 0, fragment_bytes_ = 0;
-  int left_ = 0;  // statements
-  // Of the parallel loop.
-  std::vector<Point> points_;
-  std::vector<std::pair<Val, double>> lets_;  // int32 values
-  BufferId stored_ = kNoId;                   // the tile that its points store to
-  std::vector<Val> stored_at_;
 };
 
 }  // namespace tilert::generator

@@ -33,6 +33,7 @@ void Generator::Parallel(const TileRef& tile) {
   for (size_t i = 0; i < order.size(); ++i) {
     const int64_t e = tile.shape[order[i]];
     at[order[i]] = Chance(8) && extents[i] == e ? Val(e - 1) - points_[i].var : points_[i].var;
+    if (IsHostile(15)) at[order[i]] = at[order[i]] + HostileUniform(e);
   }
   stored_ = tile.buf.id();
   stored_at_ = at;
@@ -86,7 +87,8 @@ void Generator::ElementLoop(const TileRef& tile, const std::vector<Val>& at) {
   const auto lets = lets_;
   const Val term = Element(DType::kInt32, 2).value;
   if (local) {
-    b_.Store(own, {n}, own(n) + term);
+    const Val at = IsHostile(40) ? HostileIndex(4, 1) : n;
+    b_.Store(own, {at}, own(at) + term);
   } else {
     b_.Store(own, {}, own() + term);
   }
@@ -117,6 +119,7 @@ Num Generator::Converted(Num x, DType type) {
 }
 
 Val Generator::PointIndex(int64_t extent) {
+  if (IsHostile(35)) return HostileIndex(extent, 2);
   int64_t count = 0;
   std::vector<Val> same;
   for (const Point& p : points_) {
@@ -155,6 +158,10 @@ Num Generator::ReadTensor(const TensorRef& tensor) {
   std::vector<Val> at;
   for (size_t d = 0; d < tensor.shape.size(); ++d) {
     int64_t count = 0;
+    if (IsHostile(35)) {
+      at.push_back(HostileIndex(tensor.shape[d], 2));
+      continue;
+    }
     Val i = points_.empty() ? Val(Pick(5)) : One(points_).var;
     if (d < points_.size() && Chance(60)) i = points_[d].var;
     if (Chance(60)) i = UniformIndex(&count) * One(extents_) + i;

@@ -83,6 +83,7 @@ void Generator::RolesOf() {
     b_.Add(BarrierOp{kind, buf.id(), b_.Es({b_.Lit(int64_t{0})}), parity ? b_.Index(parity) : Expr{}});
   };
   b_.OpenRoles();
+  in_role_ = true;
   const std::vector<TileRef> tiles = std::exchange(tiles_, {}), targets = std::exchange(targets_, {});
   const std::vector<Buf> vars = std::exchange(vars_, {});
   const std::vector<Uniform> uniforms = uniforms_;
@@ -117,6 +118,7 @@ void Generator::RolesOf() {
     b_.Close();
   }
   b_.Close();
+  in_role_ = false;
   threads_ = whole;
   tiles_ = tiles, targets_ = targets, vars_ = vars, uniforms_ = uniforms;
 }

@@ -98,6 +98,11 @@ void Generator::CopyIn(const TileRef& tile) {
       continue;
     }
     const int64_t e = tile.shape[next++];
+    if (IsHostile(50)) {
+      start.push_back(HostileUniform(from.shape[d]));
+      extent.push_back(e);
+      continue;
+    }
     switch (Pick(6)) {
       case 0: start.push_back(0); break;
       case 1: start.push_back(u); break;
@@ -129,9 +134,10 @@ void Generator::CopyPart(const TileRef& tile) {
     int64_t count = 0;
     const Val u = UniformIndex(&count);
     Val e = Chance(40) ? room : 1 + Pick(static_cast<int>(room));
-    if (Chance(10)) e = Min(u + 1, room);
+    if (Chance(10)) e = hostile_ ? Max(Min(u, room - 1), 0) + 1 : Min(u + 1, room);
     if (e.is_weak() && Chance(5)) e = room + 2;  // outside of both
     const auto place = [&](int64_t size) {
+      if (IsHostile(40)) return HostileUniform(size);
       return Chance(60) ? Val(0) : Chance(50) ? Val(Pick(static_cast<int>(size))) : Chance(70) ? u : u - 1;
     };
     start_from.push_back(place(from.shape[d]));
@@ -166,8 +172,10 @@ void Generator::FillPart() {
   std::vector<Val> start, extent;
   for (int64_t e : tile.shape) {
     int64_t count = 0;
-    start.push_back(Chance(50) ? Val(Pick(static_cast<int>(e))) : UniformIndex(&count));
-    extent.push_back(Chance(30) ? UniformIndex(&count) + 1 : Val(1 + Pick(static_cast<int>(e))));
+    start.push_back(IsHostile(50) ? HostileUniform(e) : Chance(50) ? Val(Pick(static_cast<int>(e))) : UniformIndex(&count));
+    const bool varies = Chance(30);
+    const Val u = varies ? UniformIndex(&count) : Val();
+    extent.push_back(varies ? (hostile_ ? Max(Min(u, e), 0) : u) + 1 : Val(1 + Pick(static_cast<int>(e))));
   }
   b_.Fill(tile.buf.At(start, extent), value);
 }
@@ -336,10 +344,10 @@ void Generator::AddAtomics() {
   b_.Close();
 }
 
-void Generator::Hint(int depth) {
+void Generator::Hint() {
   switch (Pick(5)) {
     case 4: {
-      if (depth != 2) return;  // what it means under a condition is not said
+      if (in_role_) return;
       const TensorRef& tensor = One(inputs_);
       return b_.Add(Annotate{AnnotationKind::kSafeValue, tensor.buf.id(), {b_.E(b_.Lit(int64_t{1}).As(&b_, tensor.type))}, ""});
     }

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/builder.h"
@@ -45,6 +48,54 @@ struct GridAxis {
 struct Point {
   Val var;
   int64_t extent = 0;
+};
+
+// What is drawn from, and what of the program is there.
+struct GeneratorState {
+  GeneratorState(uint64_t seed, bool hostile) : rng_(seed), b_("random"), hostile_(hostile) {}
+
+  int Pick(int n) { return static_cast<int>(rng_() % static_cast<uint64_t>(n)); }
+  bool Chance(int percent) { return Pick(100) < percent; }
+  template <typename List>
+  auto& One(List& list) {
+    return list[static_cast<size_t>(Pick(static_cast<int>(list.size())))];
+  }
+  template <typename T>
+  T Of(std::initializer_list<T> list) {
+    return list.begin()[Pick(static_cast<int>(list.size()))];
+  }
+  std::string Name(const char* stem) { return stem + std::to_string(names_++); }
+  bool IsHostile(int percent) { return hostile_ && Chance(percent); }
+
+  std::mt19937_64 rng_;
+  ProgramBuilder b_;
+  const bool hostile_;
+  int names_ = 0;
+  std::vector<std::pair<Val, int64_t>> dims_;
+  std::vector<TensorRef> inputs_;
+  std::vector<TensorRef> shared_between_;  // workspaces that an earlier launch filled
+  Val alpha_, count_;
+  std::vector<TensorRef> hostile_inputs_;
+  std::vector<BufferId> hostile_ids_;
+  Val far_;                                        // a scalar that is no subscript
+  std::vector<std::pair<Val, int64_t>> far_dims_;  // of which no tensor has elements
+  // Of the launch.
+  int64_t threads_ = 0;
+  std::vector<GridAxis> grid_;
+  std::vector<int64_t> extents_;   // that tiles of this launch have
+  std::vector<Uniform> uniforms_;  // in scope
+  std::vector<TileRef> tiles_;     // in scope and wholly written
+  std::vector<TileRef> targets_;   // in scope
+  std::vector<Buf> vars_;          // int32 alloc_vars in scope
+  int64_t runs_ = 1;               // of the statement being made, at most
+  int64_t shared_bytes_ = 0, fragment_bytes_ = 0;
+  int left_ = 0;  // statements
+  bool in_role_ = false;
+  // Of the parallel loop.
+  std::vector<Point> points_;
+  std::vector<std::pair<Val, double>> lets_;  // int32 values
+  BufferId stored_ = kNoId;                   // the tile that its points store to
+  std::vector<Val> stored_at_;
 };
 
 double Range(DType type);  // of integers: the largest absolute value; of floats: up to which all integers are exact

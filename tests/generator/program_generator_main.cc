@@ -2,9 +2,12 @@
 //
 //   program_generator --seed=1 --count=1000          print each fault, with its seed; exit status 1 if there is any
 //   program_generator --seed=57 --shrink             a smaller program with the same fault
+//   program_generator --hostile --count=500          programs whose subscripts lead out of every buffer
 //   program_generator --seed=57 --print              the program, and what it is called with
-//   program_generator --count=100 --device=auto --no-simulate    run each on the GPU that is there too (auto, ampere, hopper)
+//   program_generator --count=100 --device=auto,ampere --no-simulate    run each on the GPU that is there
 //
+// --runs=1: how often there (3). --in-process: in this process, for checkers that look at a process (a crash ends it). --plant:
+// each run there writes outside a tensor, which must be found. --json=FILE: what was counted.
 // --compile=sm_80,sm_89,sm_90a: compile each by NVRTC too. --no-simulate: leave the simulator out. --kind=TEXT: report faults
 // whose kind holds TEXT only.
 #include <cstdio>
@@ -26,8 +29,8 @@ namespace {
 
 struct Flags {
   uint64_t seed = 0, count = 1;
-  bool shrink = false, print = false;
-  std::string kind;
+  bool shrink = false, print = false, hostile = false, in_process = false;
+  std::string kind, json;
   CheckOptions checks;
 };
 
@@ -47,15 +50,36 @@ void ShrinkAndPrint(const TileCase& tile_case, const Verdict& verdict, const Che
   std::printf("%s\n", CheckInProcess(small, options).message.c_str());
 }
 
+using Kinds = std::map<std::string, std::pair<int, uint64_t>>;  // kind → how often, and the first seed
+
+// For scripts/gpu_check: one object.
+void WriteCounts(const Flags& flags, const Verdict& sum, const Kinds& faults, const Kinds& passed_over) {
+  int differing = 0, outside = 0, failed = 0, over = 0;
+  for (const auto& [kind, seen] : faults)
+    (kind.find("differs") != std::string::npos   ? differing
+     : kind.find("outside") != std::string::npos ? outside
+                                                 : failed) += seen.first;
+  for (const auto& [kind, seen] : passed_over) over += seen.first;
+  std::FILE* const file = std::fopen(flags.json.c_str(), "w");
+  if (file == nullptr) return;
+  std::fprintf(file,
+               "{\"programs\": %llu, \"runs\": %d, \"differing\": %d, \"outside\": %d, \"failed\": %d, \"passed_over\": %d, "
+               "\"refused\": %d, "
+               "\"unspecified\": %d}\n",
+               static_cast<unsigned long long>(flags.count), sum.simulated, differing, outside, failed, over, sum.refused,
+               sum.unspecified);
+  std::fclose(file);
+}
+
 int Run(const Flags& flags) {
-  std::map<std::string, std::pair<int, uint64_t>> faults, invalid;  // kind → how often, and the first seed
+  Kinds faults, invalid;
   Verdict sum;
   for (uint64_t seed = flags.seed; seed < flags.seed + flags.count; ++seed) {
-    const TileCase tile_case = RandomTileCase(seed);
+    const TileCase tile_case = flags.hostile ? RandomHostileCase(seed) : RandomTileCase(seed);
     if (flags.print) PrintCase(tile_case);
-    const Verdict verdict = CheckInProcess(tile_case, flags.checks);
+    const Verdict verdict = flags.in_process ? Check(tile_case, flags.checks) : CheckInProcess(tile_case, flags.checks);
     sum.refused += verdict.refused, sum.simulated += verdict.simulated, sum.unjudged += verdict.unjudged;
-    sum.compiled += verdict.compiled, sum.spills += verdict.spills;
+    sum.compiled += verdict.compiled, sum.spills += verdict.spills, sum.unspecified += verdict.unspecified;
     const bool passed_over = verdict.result == Verdict::Result::kInvalid || verdict.result == Verdict::Result::kNotLowered;
     if (passed_over) ++invalid.try_emplace(verdict.kind, 0, seed).first->second.first;
     if (verdict.result == Verdict::Result::kInvalid && flags.count == 1)
@@ -70,6 +94,7 @@ int Run(const Flags& flags) {
   }
   for (const auto& [kind, seen] : invalid)
     std::printf("passed over: %d x %s (seed %llu)\n", seen.first, kind.c_str(), static_cast<unsigned long long>(seen.second));
+  if (!flags.json.empty()) WriteCounts(flags, sum, faults, invalid);
   int total = 0;
   for (const auto& [kind, seen] : faults) {
     total += seen.first;
@@ -77,9 +102,9 @@ int Run(const Flags& flags) {
   }
   std::printf(
       "%llu programs from seed %llu: %d faults; %d simulations compared, %d unjudged, %d lowerings refused for resources, "
-      "%d compiled, %d of them spill\n",
+      "%d compiled, %d of them spill, %d programs of unspecified results\n",
       static_cast<unsigned long long>(flags.count), static_cast<unsigned long long>(flags.seed), total, sum.simulated,
-      sum.unjudged, sum.refused, sum.compiled, sum.spills);
+      sum.unjudged, sum.refused, sum.compiled, sum.spills, sum.unspecified);
   return total > 0 ? 1 : 0;
 }
 
@@ -98,11 +123,21 @@ int Main(int argc, char** argv) {
     else if (is("--compile="))
       flags.checks.compile = absl::StrSplit(value, ',');
     else if (is("--device="))
-      flags.checks.device = value;
+      flags.checks.devices = absl::StrSplit(value, ',');
+    else if (is("--runs="))
+      flags.checks.device_runs = std::atoi(value.c_str());
+    else if (is("--json="))
+      flags.json = value;
+    else if (arg == "--in-process")
+      flags.in_process = true;
+    else if (arg == "--plant")
+      flags.checks.plant = true;
     else if (is("--kind="))
       flags.kind = value;
     else if (arg == "--no-simulate")
       flags.checks.simulate = false;
+    else if (arg == "--hostile")
+      flags.hostile = true;
     else if (arg == "--shrink")
       flags.shrink = true;
     else if (arg == "--print")

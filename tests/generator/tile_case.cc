@@ -1,8 +1,10 @@
 #include "tests/generator/tile_case.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
+#include "ir/int_math.h"
 #include "ir/numeric.h"
 #include "ir/status_util.h"
 
@@ -35,6 +37,27 @@ Value SmallInteger(DType type, std::mt19937_64& random) {
   return {.i = static_cast<int64_t>(random() % 19) - 9};
 }
 
+// About half of them near 0, the others at the ends of the types, at the powers of two in between, and such that a product with a
+// small number leaves 64 bits and comes back to where a subscript might be.
+Value HostileValue(DType type, std::mt19937_64& random) {
+  const auto pick = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
+  const int64_t small = pick(164) - 4;
+  if (IsFloat(type)) {
+    constexpr double kFar[] = {0x1p31, -0x1p31, 0x1p62, 0x1p63, -0x1p64, 1e30, -0.75, INFINITY, -INFINITY, NAN};
+    return {.f = pick(2) == 0 ? static_cast<double>(small) : kFar[pick(10)]};
+  }
+  int64_t value = small;
+  switch (pick(10)) {
+    case 0: value = (int64_t{1} << pick(63)) + small; break;
+    case 1: value = small - (int64_t{1} << pick(63)); break;
+    case 2: value = pick(2) == 0 ? INT64_MIN + pick(100) : INT64_MAX - pick(100); break;
+    case 3: value = static_cast<int64_t>(UINT64_MAX / static_cast<uint64_t>(2 + pick(130))) + pick(3); break;
+    case 4: value = pick(2) == 0 ? INT32_MIN + pick(100) : INT32_MAX - pick(100); break;
+    default: break;
+  }
+  return {.i = WrapInt(value, type)};
+}
+
 bool SameValue(DType type, const uint8_t* a, const uint8_t* b) {
   Value left, right;
   LoadRow(type, a, 0, 1, &left);
@@ -64,13 +87,14 @@ absl::StatusOr<CallData> MakeCall(const TileCase& tile_case, int64_t max_bytes) 
   CallData call;
   BoundArgs bound;
   bound.dims = tile_case.dims;
+  std::mt19937_64 random(tile_case.data_seed);
   for (const ScalarParam& scalar : program.scalars) {
     ScalarArg arg = IsFloat(scalar.dtype) ? ScalarArg::Float(2, scalar.dtype) : ScalarArg::Int(3, scalar.dtype);
+    if (!tile_case.hostile.empty() && scalar.dtype == DType::kInt64) arg = {scalar.dtype, HostileValue(scalar.dtype, random)};
     if (scalar.dim != kNoId) arg = ScalarArg::Int(tile_case.dims[scalar.dim], scalar.dtype);
     call.scalars.push_back(arg);
     bound.scalars.push_back(arg.value);
   }
-  std::mt19937_64 random(tile_case.data_seed);
   for (const Param& param : program.params) {
     if (param.kind != Param::Kind::kTensor) continue;
     const Buffer& buffer = program.buffers[param.index];
@@ -91,8 +115,9 @@ absl::StatusOr<CallData> MakeCall(const TileCase& tile_case, int64_t max_bytes) 
     }
     tensor.bytes.assign(static_cast<size_t>(elements * DTypeBytes(buffer.dtype)), kPoison);
     if (param.access != Access::kOut) {
+      const bool hostile = std::count(tile_case.hostile.begin(), tile_case.hostile.end(), param.index) > 0;
       ForEachElement(tensor.shape, tensor.strides, [&](const std::vector<int64_t>&, int64_t offset) {
-        const Value value = SmallInteger(buffer.dtype, random);
+        const Value value = hostile ? HostileValue(buffer.dtype, random) : SmallInteger(buffer.dtype, random);
         StoreRow(buffer.dtype, &value, 1, tensor.bytes.data() + offset * DTypeBytes(buffer.dtype), 0);
       });
     }

@@ -14,6 +14,7 @@ struct TileCase {
   Program program;
   std::vector<int64_t> dims;  // one an entry of Program::dims
   uint64_t data_seed = 1;
+  std::vector<BufferId> hostile;  // tensors whose values break subscripts; where there is one, 64-bit scalars do too
 };
 
 // Memory for one call. Inputs are small integers in every type (floats −2 … 2, integers −9 … 9), so that sums and products are

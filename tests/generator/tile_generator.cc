@@ -47,6 +47,7 @@ void Generator::Dims() {
       shape.push_back(Chance(80) || rank < 3 ? One(dims_) : std::pair<Val, int64_t>{2, 2});
     inputs_.push_back(NewTensor("X", ElementType(), shape, Access::kIn));
   }
+  if (hostile_) HostileInputs();
 }
 
 TensorRef Generator::NewTensor(const char* stem, DType type, const std::vector<std::pair<Val, int64_t>>& shape, Access access) {
@@ -106,12 +107,16 @@ void Generator::OpenGrid() {
 void Generator::LaunchOne() {
   threads_ = Of<int64_t>({128, 128, 128, 256, 256, 64, 32, 96, 160, 384, 512, 1, 7, 16, 33, 1000});
   extents_.clear();
+  if (hostile_) threads_ = Of<int64_t>({32, 64, 128, 128, 128, 160, 256, 7, 33});
   for (int i = 0; i < 3; ++i)
     extents_.push_back(Of<int64_t>({1, 2, 3, 5, 8, 16, 16, 17, 24, 32, 32, 33, 48, 64, 64, 80, 96, 100, 128, 160, 192}));
   uniforms_.clear(), tiles_.clear(), targets_.clear(), vars_.clear();
   shared_bytes_ = fragment_bytes_ = 0;
   runs_ = 1;
-  left_ = 6 + Pick(14);
+  if (hostile_) {
+    for (int64_t& e : extents_) e = std::min<int64_t>(e, 40);
+  }
+  left_ = hostile_ ? 3 + Pick(6) : 6 + Pick(14);
   OpenGrid();
   if (Chance(30)) {
     vars_.push_back(b_.Mutable(Name("v"), DType::kInt32));
@@ -140,6 +145,7 @@ void Generator::Body(int depth, int statements) {
 void Generator::Statement(int depth) {
   --left_;
   if (tiles_.empty()) return MakeTile();
+  if (IsHostile(65)) return HostileStatement(depth);
   const int choice = Pick(100);
   if (choice < 12) return MakeTile();
   if (choice < 20) return CopyPart(AnyTile());
@@ -151,7 +157,7 @@ void Generator::Statement(int depth) {
   if (choice < 66) return ThroughWorkspace();
   if (choice < 69) return AddAtomics();
   if (choice < 71) return Dump(AnyTile());
-  if (choice < 73) return Hint(depth);
+  if (choice < 73) return Hint();
   if (choice < 75 && !vars_.empty()) return b_.Store(vars_[0], {}, vars_[0]() * 3 + b_.Cast(One(uniforms_).value, DType::kInt32));
   if (depth == 0) return Parallel(AnyTile());
   if (choice < 80) return Branch(depth);
@@ -265,6 +271,8 @@ TileCase Generator::Run() {
   }
   result.program = *std::move(program);
   for (const auto& [dim, size] : dims_) result.dims.push_back(size);
+  for (const auto& [dim, size] : far_dims_) result.dims.push_back(size);
+  result.hostile = hostile_ids_;
   return result;
 }
 
@@ -272,6 +280,12 @@ TileCase Generator::Run() {
 
 TileCase RandomTileCase(uint64_t seed) {
   TileCase result = generator::Generator(seed).Run();
+  result.data_seed = seed;
+  return result;
+}
+
+TileCase RandomHostileCase(uint64_t seed) {
+  TileCase result = generator::Generator(seed, true).Run();
   result.data_seed = seed;
   return result;
 }

@@ -14,4 +14,7 @@ namespace tilert {
 // order they are done; functions of real numbers are rounded to an integer at once.
 TileCase RandomTileCase(uint64_t seed);
 
+// The same with subscripts, bounds and numbers that lead out of every buffer: for what is safe whatever a program says.
+TileCase RandomHostileCase(uint64_t seed);
+
 }  // namespace tilert

@@ -67,6 +67,33 @@ TEST(ExecutorCopy, FillValueStandsForWhatIsOutside) {
   for (int64_t k = 0; k < 10; ++k) EXPECT_EQ(y[k], k >= 3 && k < 7 ? x[k - 3] : -std::numeric_limits<double>::infinity()) << k;
 }
 
+TEST(ExecutorCopy, SafeValuesHoldAmongTheStatementsTheyStandAmong) {
+  ProgramBuilder b("safe");
+  Buf X = b.Tensor("X", DType::kFloat32, {4}), Y = b.Tensor("Y", DType::kFloat32, {3, 3}, Access::kOut);
+  const auto annotate = [&](double value) {
+    b.Add(Annotate{
+        .kind = AnnotationKind::kSafeValue, .buffer = X.id(), .args = {b.E(b.Float(value, DType::kFloat32))}, .text = ""});
+  };
+  b.Launch<1>("main", {1}, 32);
+  annotate(9);
+  Val k = b.OpenFor(ForKind::kSerial, "k", 0, 3);
+  b.Store(Y, {k, 0}, X(4));  // 9 in every iteration
+  b.OpenIf(k >= 1);
+  annotate(5);
+  b.Store(Y, {k, 1}, X(4));
+  b.Else();
+  b.Store(Y, {k, 1}, X(4));
+  b.Close();
+  annotate(3);
+  b.Store(Y, {k, 2}, X(4));
+  b.Close();
+  b.Close();
+  Array x(DType::kFloat32, {4}), y(DType::kFloat32, {3, 3});
+  ExpectRuns(Built(b), {&x, &y});
+  const std::vector<double> expected = {9, 9, 3, 9, 5, 3, 9, 5, 3};
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(y[static_cast<int64_t>(i)], expected[i]) << i;
+}
+
 TEST(ExecutorCopy, AnnotatedSafeValueStandsForWhatIsOutside) {
   ProgramBuilder b("safe");
   Buf X = b.Tensor("X", DType::kFloat32, {4}), Y = b.Tensor("Y", DType::kFloat32, {8, 3}, Access::kOut);

@@ -236,6 +236,11 @@ std::vector<Case> ControlCases() {
   };
   return {
       {"barrier made by a role", role([](ProgramBuilder& b) { b.Alloc("bar", DType::kUInt64, Scope::kBarrier, {1}, 1); })},
+      {"safe value of one role", With([=](ProgramBuilder& b, Buf x, Buf, Val) {
+         b.OpenRoles(), b.OpenRole(0, 64);
+         b.Add(Annotate{AnnotationKind::kSafeValue, x.id(), {b.E(b.Float(1, kF16))}, ""});
+         b.Close(), b.Close();
+       })},
       {"pipeline among elements", With([](ProgramBuilder& b, Buf, Buf, Val) {
          b.OpenParallel({"i"}, {8});
          b.OpenFor(ForKind::kPipelined, "k", 0, 4), b.Close();

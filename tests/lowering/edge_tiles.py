@@ -311,6 +311,29 @@ def safe_value(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
 
 
 @T.prim_func
+def safe_values_in_turn(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    # Each holds among the statements that it stands among: not in front of it in the next iteration, nor after the condition.
+    with T.Kernel(T.ceildiv(M, 8), threads=64) as bx:
+        s = T.alloc_shared((8, 32), "float32")
+        f = T.alloc_fragment((8, 32), "float32")
+        T.fill(f, 0.0)
+        for k in T.serial(T.ceildiv(N, 32)):
+            T.copy(X[bx * 8, k * 32], s)
+            for i, j in T.Parallel(8, 32):
+                f[i, j] = f[i, j] + s[i, j]
+            if k % 2 == bx % 2:
+                T.annotate_safe_value({X: 7.0})
+                T.copy(X[bx * 8, k * 32 + 3], s)
+                T.annotate_safe_value({X: X[0, k]})
+            for i, j in T.Parallel(8, 32):
+                f[i, j] = f[i, j] * 2.0 + s[i, j] + X[bx * 8 + i, k * 32 + j + 5]
+            T.annotate_safe_value({X: X[0, k] + 1.0})
+            for i, j in T.Parallel(8, 32):
+                f[i, j] = f[i, j] - X[bx * 8 + i, k * 32 + j + 9]
+        T.copy(f, Y[bx * 8 : bx * 8 + 8, 0:32])
+
+
+@T.prim_func
 def skips_nan(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
     # Square roots of negative numbers are NaN; a row of nothing else gives the least value.
     with T.Kernel(T.ceildiv(M, 8), T.ceildiv(N, 32), threads=64) as (bx, by):

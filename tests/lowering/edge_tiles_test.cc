@@ -38,6 +38,7 @@ TEST(EdgeTiles, Jumps) { ExpectAgrees("jumps", {{1, 1}, {5, 33}, {8, 40}}, Matri
 
 TEST(EdgeTiles, PrivateMemory) { ExpectAgrees("private_memory", kShapes, Matrices(kF32), {.relative = 0x1p-20}); }
 TEST(EdgeTiles, SafeValue) { ExpectAgrees("safe_value", kShapes, Matrices(kF32)); }
+TEST(EdgeTiles, SafeValuesInTurn) { ExpectAgrees("safe_values_in_turn", kShapes, Matrices(kF32)); }
 TEST(EdgeTiles, SkipsNan) { ExpectAgrees("skips_nan", kShapes, Matrices(kF32), {.relative = 0x1p-20}); }
 
 TEST(EdgeTiles, BeginsByValues) {

@@ -258,3 +258,30 @@ def sums_of_one(X: T.Tensor((M, N), "int32"), Y: T.Tensor((3, 4, 2), "int32")):
             Y[0, j, l] = a[0, l, 0]
             Y[1, j, l] = b[l]
             Y[2, j, l] = d[j, 0, 0]
+
+
+@T.prim_func
+def staged_operand(X: T.Tensor((M, N), "float16"), Y: T.Tensor((32, 32), "float32")):
+    # An operand in registers, in the order of the instruction, that other threads read too: by stmatrix, as any 8×8 matrices.
+    with T.Kernel(1, threads=64) as bx:
+        a = T.alloc_shared((32, 32), "float16")
+        b = T.alloc_fragment((32, 32), "float16")
+        c = T.alloc_fragment((32, 32), "float32")
+        T.copy(X[0:32, 0:32], a)
+        T.copy(X[0:32, 0:32], b)
+        T.gemm(a, b, c, transpose_B=True, clear_accum=True)
+        for i, j in T.Parallel(32, 32):
+            c[i, j] = c[i, j] + b[31 - j, i]
+        T.copy(c, Y)
+
+
+@T.prim_func
+def absolute_of_unsigned(X: T.Tensor((M, N), "int32"), Y: T.Tensor((6,), "int32")):
+    # Absolute values that are negative in the type of the result, which begins at 0.
+    with T.Kernel(1, threads=64) as bx:
+        f = T.alloc_fragment((6, 40), "uint64")
+        r = T.alloc_fragment((6,), "int32")
+        for i, j in T.Parallel(6, 40):
+            f[i, j] = T.cast(X[i, j] - 20, "uint64")
+        T.reduce_absmax(f, r, dim=1)
+        T.copy(r, Y)

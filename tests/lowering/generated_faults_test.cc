@@ -56,6 +56,13 @@ TEST(GeneratedFaults, PaddedRow) {
   ExpectAgrees("padded_row", {{{kF64, {2, 2}}, {kF32, {1, 2}}}, {{kF64, {1, 3}}, {kF32, {1, 2}}}},
                {.relative = 0x1p-20, .of_magnitude = 0x1p-20});
 }
+TEST(GeneratedFaults, AbsoluteOfUnsigned) {
+  ExpectAgrees("absolute_of_unsigned", {{{kI32, {6, 40}}, {kI32, {6}}}, {{kI32, {3, 7}}, {kI32, {6}}}});
+}
+TEST(GeneratedFaults, StagedOperand) {
+  ExpectAgrees("staged_operand", {{{kF16, {32, 32}}, {kF32, {32, 32}}}, {{kF16, {20, 9}}, {kF32, {32, 32}}}},
+               {.of_magnitude = 0x1p-16});
+}
 TEST(GeneratedFaults, ReadInFlight) {
   ExpectAgrees("read_in_flight", {{{kF16, {100, 64}}, {kF16, {64, 64}}, {kF32, {100, 64}}}},
                {.relative = 0x1p-20, .of_magnitude = 0x1p-16});

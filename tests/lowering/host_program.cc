@@ -44,8 +44,8 @@ void FillSmall(HostTensor& t, uint32_t seed) {
   }
 }
 
-HostProgram::HostProgram(Program program, bool fast) : program_(std::move(program)) {
-  const Target target = *FindTarget("sm_80");
+HostProgram::HostProgram(Program program, bool fast, const std::string& arch) : program_(std::move(program)) {
+  const Target target = *FindTarget(arch);
   absl::StatusOr<Lowered> lowered = Lower(program_, fast ? FastArgClass(program_) : GeneralArgClass(program_), target);
   EXPECT_TRUE(lowered.ok()) << lowered.status();
   if (!lowered.ok()) return;

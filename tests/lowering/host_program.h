@@ -27,7 +27,8 @@ void FillSmall(HostTensor& tensor, uint32_t seed);
 class HostProgram {
  public:
   // `fast`: the ArgClass that assumes aligned arguments and small extents.
-  explicit HostProgram(Program program, bool fast = false);
+  // One of the Hopper family only where it has no tensor map, as in the general class.
+  explicit HostProgram(Program program, bool fast = false, const std::string& arch = "sm_80");
   // Shapes in parameter order. An output element may differ by relative(dtype)·|expected| + `absolute`; NaN must meet NaN.
   void Check(const std::vector<std::vector<int64_t>>& shapes, const FillFunction& fill,
              const std::function<double(DType)>& relative, double absolute);

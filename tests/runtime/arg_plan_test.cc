@@ -57,6 +57,33 @@ struct Args {
   char* workspace;
 };
 
+// Extents that a GPU would compute to something else, since it wraps where the host does not, and dims from which too much would
+// come.
+TEST(ArgPlan, WhatTheGpuComputesToo) {
+  ProgramBuilder b("subject");
+  const Val m = b.Dim("M"), p = b.Dim("P");
+  b.Tensor("X", DType::kInt8, {m});
+  b.Tensor("Y", DType::kInt8, {FloorDiv(m * (int64_t{1} << 61), int64_t{1} << 61)}, Access::kOut);
+  b.Scalar("far", DType::kInt64, p);
+  b.OpenLaunch("main", {m}, Val(32));
+  b.Close();
+  const Program program = *b.Build();
+  const ArgPlan plan = *ArgPlan::Make(program);
+  std::vector<char> memory(64);
+  const auto bind = [&](int64_t x, int64_t y, int64_t far) {
+    const std::vector<int64_t> x_shape = {x}, y_shape = {y};
+    const std::vector<TensorArg> tensors = {{memory.data(), DType::kInt8, x_shape, {}},
+                                            {memory.data() + 32, DType::kInt8, y_shape, {}}};
+    const std::vector<ScalarArg> scalars = {ScalarArg::Int(far, DType::kInt64)};
+    LaunchValues values(plan);
+    return std::string(plan.Bind(tensors, scalars, nullptr, 0, values).message());
+  };
+  EXPECT_EQ(bind(3, 3, 1), "");
+  EXPECT_EQ(bind(3, 3, int64_t{1} << 48), "");
+  EXPECT_EQ(bind(3, 3, (int64_t{1} << 48) + 1), "dim 'P' is 281474976710657; dims are at most 2^48");
+  EXPECT_EQ(bind(4, 3, 1), "'4 * 2305843009213693952' among the extents of 'subject' does not fit 64 bits");
+}
+
 class ArgPlanTest : public ::testing::Test {
  protected:
   absl::Status Bind(Args& args, LaunchValues& values, uint64_t workspace_bytes = 1 << 18) {
