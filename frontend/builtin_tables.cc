@@ -12,7 +12,8 @@ const std::map<std::string_view, const Builtin*>& Table() {
     auto* all = new std::map<std::string_view, const Builtin*>;
     for (const auto& part :
          {PythonBuiltins(), ModuleBuiltins(), LaunchIntrinsics(), AllocIntrinsics(), CopyIntrinsics(), TileIntrinsics(),
-          ConvolutionIntrinsics(), LoopIntrinsics(), MathIntrinsics(), ThreadIntrinsics(), SimtIntrinsics()}) {
+          ConvolutionIntrinsics(), LoopIntrinsics(), MathIntrinsics(), ThreadIntrinsics(), SimtIntrinsics(),
+          RandomIntrinsics()}) {
       for (const Builtin& builtin : part) all->emplace(builtin.path, &builtin);
     }
     return all;
@@ -27,8 +28,9 @@ struct Unsupported {
 // Parts of TileLang that exist there and not yet here.
 constexpr Unsupported kUnsupported[] = {
     {"T.gemm_sp", "use T.gemm on a dense operand"},
-    {"T.ptr", "pass a tensor"},
-    {"T.make_tensor", "pass a tensor"},
+    // An address that a launch reads from memory may lie outside everything it was given: no bound of it can be checked.
+    {"T.ptr", "pass one tensor that holds all groups, and offsets into it: an address from memory may be outside every tensor"},
+    {"T.make_tensor", "pass one tensor that holds all groups, and offsets into it: what an address points to has no bounds"},
     {"T.handle", "describe the parameter as T.Tensor(shape, dtype)"},
     {"T.match_buffer", "describe the parameter as T.Tensor(shape, dtype)"},
     {"T.Buffer", "write T.Tensor(shape, dtype)"},

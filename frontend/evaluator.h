@@ -28,13 +28,7 @@ class Evaluator : public Context {
   bool RequireLaunch(const Args& args);
   bool eager() const { return eager_; }
   void SetFastMath() { fast_math_ = true; }
-  // What the open launch says of single threads.
-  struct Threads {
-    std::vector<Val> extents;  // of the block, x first
-    Value reducer;             // of T.comm_reducer, until the next one
-    VarId number = kNoId;      // of a thread in its block, once somebody asks
-  };
-  Threads& threads() { return threads_; }
+  LaunchThreads& threads() { return threads_; }
   Val ThreadNumber();
   const std::vector<ThreadUse>& thread_uses() const { return thread_uses_; }
 
@@ -74,7 +68,7 @@ class Evaluator : public Context {
   bool eager_ = false;  // in a @tilelang.jit function that is itself the kernel
   bool fast_math_ = false;
   bool no_warp_specialization_ = false;
-  Threads threads_;
+  LaunchThreads threads_;
   std::vector<ThreadUse> thread_uses_;
   bool stopped_ = false;
   int depth_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,17 @@ struct Frame {
     int blocks;
   };
   std::vector<Loop> loops;
+};
+// What T.rng_init made, of uint64: the key, the subsequence and the number that comes next.
+struct RandomNumbers {
+  Buf seed, sequence, next;
+};
+// What the open launch says of single threads.
+struct LaunchThreads {
+  std::vector<Val> extents;  // of the block, x first
+  Value reducer;             // of T.comm_reducer, until the next one
+  VarId number = kNoId;      // of a thread in its block, once somebody asks
+  std::optional<RandomNumbers> random = {};
 };
 // The arguments of a call as the source gives them.
 struct CallArgs {

@@ -13,6 +13,11 @@ ProgramBuilder::~ProgramBuilder() = default;
 
 void ProgramBuilder::Add(StmtOp op) { AddAt(std::move(op), loc_); }
 
+void ProgramBuilder::AddInFront(StmtOp op) {
+  if (open_.empty()) return Error("a statement stands outside a launch");
+  open_.front().body.insert(open_.front().body.begin(), {std::move(op), loc_});
+}
+
 void ProgramBuilder::Error(std::string message) {
   if (!error_.empty()) return;
   error_ = std::move(message);

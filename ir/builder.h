@@ -109,6 +109,8 @@ class ProgramBuilder {
   Val Let(std::string name, Val value);
   void Atomic(AtomicOp op, const Buf& buffer, const std::vector<Val>& indices, Val value);
   void AtomicTile(AtomicOp op, const Tile& src, const Tile& dst);
+  // In front of all statements of the open launch.
+  void AddInFront(StmtOp op);
   // Any statement without shorthand (Break, Annotate, Print, …); its expressions come from E, Es and R.
   void Add(StmtOp op);
 

@@ -60,7 +60,8 @@ std::vector<BufferId> PackedTargets(const EmitContext& c, const kir::Elementwise
 const kir::Atomic* PairedSum(const EmitContext& c, const kir::Elementwise& loop) {
   constexpr int kFirstWithPairs = 90;
   const auto* sum = loop.body.size() == 1 ? std::get_if<kir::Atomic>(&loop.body[0].op) : nullptr;
-  if (sum == nullptr || c.target.sm < kFirstWithPairs || sum->op != AtomicOp::kAdd || sum->order != MemoryOrder::kRelaxed) return nullptr;
+  if (sum == nullptr || c.target.sm < kFirstWithPairs) return nullptr;
+  if (sum->op != AtomicOp::kAdd || sum->order != MemoryOrder::kRelaxed || sum->prev != kNoId) return nullptr;
   const kir::Buffer& buffer = c.buffer(sum->buffer);
   if (buffer.space != kir::Space::kGlobal || buffer.dtype != DType::kFloat32 || buffer.alignment < 8) return nullptr;
   if (!HasVector(loop.layout, 2) || sum->scope == MemoryScope::kSystem) return nullptr;
