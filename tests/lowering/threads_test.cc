@@ -106,10 +106,9 @@ absl::Status WithoutBarSyncs(const Program& program, int64_t n) {
 // An arrival tells what its thread has done, and of no other lane of the warp.
 TEST(ThreadRegions, AnArrivalTellsOfItsThread) {
   EXPECT_EQ(WithoutBarSyncs(Threads("lanes_arrive"), 64), absl::OkStatus());
-  for (const int64_t n : {32, 64}) {
-    const absl::Status status = WithoutBarSyncs(Threads("thread_arrives", absl::StrCat("n=", n)), n);
-    EXPECT_THAT(status.message(), testing::HasSubstr("reads what is written, not ordered before it, by warp ")) << n;
-  }
+  EXPECT_THAT(WithoutBarSyncs(Threads("thread_arrives", "n=32"), 32).message(),
+              testing::HasSubstr("reads what is written, not ordered before it, by warp 0 lane "));
+  EXPECT_FALSE(WithoutBarSyncs(Threads("thread_arrives", "n=64"), 64).ok());  // the other warp may not even have written yet
 }
 
 TEST(ThreadRegions, SingleThreadsDoNotWait) {
