@@ -42,11 +42,11 @@ absl::StatusOr<Launch> TakeRest(Program* p, Launch* launch, size_t marker) {
   Block kept, moved;
   for (const Stmt& stmt : before) {
     const auto* alloc = std::get_if<Alloc>(&stmt.op);
-    const auto* let = std::get_if<Let>(&stmt.op);
+    const VarId* const var = BoundVar(stmt);
     const bool stays = alloc == nullptr || !second.buffers.contains(alloc->buffer);
     const bool is_shared = alloc && !stays && first.buffers.contains(alloc->buffer);
-    if (is_shared || (let && second.vars.contains(let->var))) {
-      const std::string& name = is_shared ? p->buffers[alloc->buffer].name : p->vars[let->var].name;
+    if (is_shared || (var && second.vars.contains(*var))) {
+      const std::string& name = is_shared ? p->buffers[alloc->buffer].name : p->vars[*var].name;
       return absl::InvalidArgumentError(
           Cat(PlaceOf(*p, loc), "error: '", name, "' is used on both sides of T.sync_grid()\n  hint: make one for each side"));
     }

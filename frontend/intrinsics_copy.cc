@@ -92,6 +92,11 @@ AtomicOp OpOf(const Args& args) {
   return path == "T.atomic_min" ? AtomicOp::kMin : AtomicOp::kAdd;
 }
 
+Value FailTilePrev(Evaluator& e, const Args& args) {
+  return e.Fail(args.RangeOf("return_prev"), "an atomic on a tile gives no values before",
+                "write it element by element in T.Parallel: before = T.atomic_add(A[i], x, return_prev=True)");
+}
+
 Value Atomic(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
   auto dst = e.Region(args["dst"], args.RangeOf("dst"), "the target of an atomic");
@@ -99,8 +104,7 @@ Value Atomic(Evaluator& e, const Args& args) {
   const auto scope = ReadScope(e, args);
   if (!dst || !order || !scope) return Poison{};
   const auto return_prev = e.Bool(args["return_prev"], args.RangeOf("return_prev"), "return_prev");
-  if (return_prev.value_or(false))
-    return e.Fail(args.RangeOf("return_prev"), "the value before an atomic is not available yet", "leave return_prev out");
+  if (!return_prev) return Poison{};
   ProgramBuilder& builder = e.builder();
   const Value& value = args["value"];
   if (dst->IsElement() && e.IsNumber(value)) {
@@ -109,9 +113,12 @@ Value Atomic(Evaluator& e, const Args& args) {
     tilert::Atomic atomic{
         OpOf(args), dst->buffer.id(), builder.Es(dst->start), builder.E(number.As(&builder, dst->buffer.buffer().dtype)), *order,
         *scope};
+    if (*return_prev) atomic.prev = builder.NewVar(e.NameHint("before"), dst->buffer.buffer().dtype);
+    const VarId prev = atomic.prev;
     builder.Add(std::move(atomic));
-    return NoneValue{};
+    return prev == kNoId ? Value(NoneValue{}) : Value(builder.VarVal(prev));
   }
+  if (*return_prev) return FailTilePrev(e, args);
   auto src = e.Region(value, args.RangeOf("value"), "the value of an atomic on a tile");
   if (!src || !MatchExtents(e, &*src, &*dst, args.range(), "an atomic")) return Poison{};
   builder.Add(tilert::AtomicTile{OpOf(args), builder.R(e.ToTile(*src)), builder.R(e.ToTile(*dst)), *order});
@@ -124,7 +131,9 @@ Value AtomicVector(Evaluator& e, const Args& args) {
   const int64_t width = args.builtin().path.back() - '0';
   auto dst = e.Region(args["dst"], args.RangeOf("dst"), "the target of an atomic"),
        src = e.Region(args["value"], args.RangeOf("value"), "the value of an atomic");
-  if (!dst || !src) return Poison{};
+  const auto return_prev = e.Bool(args["return_prev"], args.RangeOf("return_prev"), "return_prev");
+  if (!dst || !src || !return_prev) return Poison{};
+  if (*return_prev) return FailTilePrev(e, args);
   if (dst->extent.empty() || src->extent.empty())
     return e.Fail(args.range(), "a vector atomic needs operands with a dimension", "use T.atomic_add");
   if (dst->IsElement()) dst->extent.back() = e.builder().Lit(width);

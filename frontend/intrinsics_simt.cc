@@ -96,6 +96,15 @@ Value GroupNumber(Evaluator& e, const Args& args) {
   return path == "T.get_lane_idx" ? e.ThreadNumber() % size : FloorDiv(e.ThreadNumber(), size);
 }
 
+// T.shuffle_elect(128): holds for one thread of each 128; of the block where that is 0.
+Value Elected(Evaluator& e, const Args& args) {
+  if (!e.RequireLaunch(args)) return Poison{};
+  const auto extent = e.Int(args["thread_extent"], args.RangeOf("thread_extent"), "the number of threads");
+  if (!extent) return Poison{};
+  if (*extent < 0) return e.Fail(args.RangeOf("thread_extent"), Cat("one of ", *extent, " threads cannot be elected"));
+  return *extent == 0 ? e.ThreadNumber() == 0 : e.ThreadNumber() % *extent == 0;
+}
+
 // `with T.ws(0):` – threads [128 i, 128 (i + 1)) of the block, for each i given.
 Value WarpGroups(Evaluator& e, const Args& args) {
   if (!e.RequireLaunch(args)) return Poison{};
@@ -310,6 +319,7 @@ absl::Span<const Builtin> SimtIntrinsics() {
       {"T.get_warp_idx", "warp_size?", GroupNumber},
       {"T.get_warp_idx_sync", "warp_size?", GroupNumber},
       {"T.get_warp_group_idx", "warp_size? warps_per_group?", GroupNumber},
+      {"T.shuffle_elect", "thread_extent", Elected},
       {"T.ws", "*", WarpGroups},
       {"T.WarpSpecialize", "*", WarpGroups},
       {"T.shfl_xor", "value by width? mask?", ShuffleBy},

@@ -82,6 +82,9 @@ class Structurer {
                        if (own) varying_.insert(s.var);
                      },
                      [&](const Shuffle& s) { varying_.insert(s.var); },
+                     [&](const Atomic& s) {
+                       if (s.prev != kNoId) varying_.insert(s.prev);
+                     },
                      [&](const For& s) {
                        if (own) varying_.insert(s.var);
                      },

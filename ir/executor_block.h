@@ -38,6 +38,7 @@ struct Barrier {
   bool by_hand = false;    // its bytes are announced by expect_tx, not by the copies
   std::vector<AsyncOp> copies;
   Clock arriving, completed;
+  std::vector<int64_t> threads_arriving, threads_arrived;  // of a thread region, in this phase and the one before
 };
 
 // Threads that meet at a numbered barrier (T.sync_threads with a count).

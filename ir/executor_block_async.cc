@@ -201,12 +201,14 @@ absl::StatusOr<Barrier*> BlockRunner::BarrierAt(BufferId id, const Step& step, s
 absl::Status BlockRunner::RunBarrierOp(const BarrierOp& op, const Step& step, const Context& c) {
   Eval(step, c);
   const size_t rank = op.indices.size();
+  const Barrier* passed = nullptr;
   for (int lane = 0; lane < c.n; ++lane) {
     if (!c.active[static_cast<size_t>(lane)]) continue;
     if (lane > 0) Eval(step, c);  // another role may have run
     TILERT_ASSIGN_OR_RETURN(Barrier* const barrier, BarrierAt(op.barrier, step, 0, rank, c.n, lane));
     if (op.kind == BarrierOpKind::kArrive) {
       const int threads = c.mode == Mode::kThreads ? 1 : strand_->threads;
+      if (c.mode == Mode::kThreads) barrier->threads_arriving.push_back(c.first_agent + lane);
       TILERT_RETURN_IF_ERROR(Arrive(*barrier, static_cast<uint32_t>(threads)));
       continue;
     }
@@ -228,6 +230,8 @@ absl::Status BlockRunner::RunBarrierOp(const BarrierOp& op, const Step& step, co
     TILERT_RETURN_IF_ERROR(WaitFor(
         *step.stmt, [barrier, parity] { return (barrier->phases + 1) % 2 == parity; }, wants));
     Join(&strand_->clock, barrier->completed);
+    if (c.mode == Mode::kThreads && barrier != passed) memory_.OrderLanes(barrier->threads_arrived);
+    passed = barrier;
   }
   return absl::OkStatus();
 }
@@ -254,6 +258,7 @@ absl::Status BlockRunner::CompletePhase(Barrier& barrier) {
   Join(&barrier.completed, barrier.arriving);
   ++barrier.phases;
   barrier.left = barrier.count;
+  barrier.threads_arrived = std::exchange(barrier.threads_arriving, {});
   return absl::OkStatus();
 }
 

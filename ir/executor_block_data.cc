@@ -39,8 +39,10 @@ absl::Status BlockRunner::RunElement(const Step& step, Context& c) {
   if (const auto* store = std::get_if<Store>(&step.stmt->op)) {
     access(*store, [&](Index index, const Value* values) { memory_.Store(store->buffer, index, c.lanes(), values); });
   } else if (const auto* atomic = std::get_if<Atomic>(&step.stmt->op)) {
-    access(*atomic,
-           [&](Index index, const Value* values) { memory_.Atomic(atomic->op, atomic->buffer, index, c.lanes(), values); });
+    Value* const before = atomic->prev != kNoId ? VarOf(atomic->prev, c) : nullptr;
+    access(*atomic, [&](Index index, const Value* values) {
+      memory_.Atomic(atomic->op, atomic->buffer, index, c.lanes(), values, before);
+    });
   }
   return absl::OkStatus();
 }

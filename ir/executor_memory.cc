@@ -145,19 +145,23 @@ void Memory::Store(BufferId buffer, absl::Span<const Value* const> index, const 
   });
 }
 
-void Memory::Atomic(AtomicOp op, BufferId buffer, absl::Span<const Value* const> index, const Lanes& lanes, const Value* values) {
+void Memory::Atomic(AtomicOp op, BufferId buffer, absl::Span<const Value* const> index, const Lanes& lanes, const Value* values,
+                    Value* before) {
   const View& view = views_[buffer];
   Offsets(view, index, lanes, nullptr);
   const bool checked = Checked(view);
   for (int k = 0; k < lanes.n; ++k) {
     const int64_t offset = offsets_[static_cast<size_t>(k)];
+    if (before != nullptr && lanes.active[k] != 0) before[k] = {};
     if (offset == kOutside) continue;
     if (checked) Touch(buffer, offset, lanes.first_agent + k, TouchKind::kAtomic, true);
-    AtomicElement(op, buffer, offset, values[k]);
+    const Value old = AtomicElement(op, buffer, offset, values[k]);
+    if (before != nullptr) before[k] = old;
   }
 }
 
-void Memory::AtomicElement(AtomicOp op, BufferId buffer, int64_t offset, Value value) {
+// Returns the element's old value.
+Value Memory::AtomicElement(AtomicOp op, BufferId buffer, int64_t offset, Value value) {
   View& view = views_[buffer];
   char* address = At(view, offset);
   const auto update = [&] {
@@ -165,11 +169,12 @@ void Memory::AtomicElement(AtomicOp op, BufferId buffer, int64_t offset, Value v
     LoadRow(view.buffer->dtype, address, 0, 1, &old);
     const Value combined = Combine(op, view.buffer->dtype, old, value);
     StoreRow(view.buffer->dtype, &combined, 1, address, 0);
+    return old;
   };
   if (!view.written.empty()) view.written[static_cast<size_t>(offset)] = 1;
   if (IsLocal(view)) return update();
   const std::lock_guard lock(shared_->atomic_locks[reinterpret_cast<uintptr_t>(address) / 8 % shared_->atomic_locks.size()]);
-  update();
+  return update();
 }
 
 // ---- boxes

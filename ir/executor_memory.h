@@ -79,7 +79,9 @@ class Memory {
   // stored. `mask`: lanes that load, in addition to being active; null: all.
   void Load(BufferId buffer, absl::Span<const Value* const> index, const Lanes& lanes, const Value* mask, Value* out);
   void Store(BufferId buffer, absl::Span<const Value* const> index, const Lanes& lanes, const Value* values);
-  void Atomic(AtomicOp op, BufferId buffer, absl::Span<const Value* const> index, const Lanes& lanes, const Value* values);
+  // `before`, if given: takes each lane's old element, zero where there is none.
+  void Atomic(AtomicOp op, BufferId buffer, absl::Span<const Value* const> index, const Lanes& lanes, const Value* values,
+              Value* before);
 
   // Elements [first, first + count) of a box in row-major order. Outside elements read as `fill` and are not written.
   void Read(const Box& box, int64_t first, int64_t count, Value fill, Value* out);
@@ -89,6 +91,10 @@ class Memory {
   // Race reports among the lanes of a parallel loop or thread region, from here to the matching End.
   void BeginLaneRaces(bool threads);
   void EndLaneRaces() { lane_races_.on = false; }
+  // The lanes go on behind all that these threads have done.
+  void OrderLanes(const std::vector<int64_t>& threads) {
+    if (lane_races_.on) lane_races_.table.Forget(threads);
+  }
   void SetLane(int64_t agent) { lane_races_.agent = agent; }  // the agent of the box accesses to come
   struct LaneRaces {
     bool on = false, threads = false;
@@ -115,7 +121,7 @@ class Memory {
   template <typename F>
   void ForEachRow(const Box& box, int64_t first, int64_t count, F row);
   void Offsets(const View& view, absl::Span<const Value* const> index, const Lanes& lanes, const Value* mask);
-  void AtomicElement(AtomicOp op, BufferId buffer, int64_t offset, Value value);
+  Value AtomicElement(AtomicOp op, BufferId buffer, int64_t offset, Value value);
   bool Checked(const View& view) const;
   void CheckRead(BufferId buffer, int64_t offset, int64_t agent);
   void CheckWrite(BufferId buffer, int64_t offset, int64_t agent, const Value* value);

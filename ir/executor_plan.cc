@@ -105,6 +105,7 @@ class Planner {
                           [&](const For& s) { return declare(s.var), mode; },
                           [&](const Atomic& s) {
                             plan_.ordered_atomics |= s.order != MemoryOrder::kRelaxed;
+                            if (s.prev != kNoId) declare(s.prev);
                             return mode;
                           },
                           [&](const AtomicTile& s) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
+
 namespace tilert::exec {
 
 bool RaceTable::Touch(BufferId buffer, int64_t offset, int64_t agent, TouchKind kind, bool changes) {
@@ -24,6 +26,15 @@ bool RaceTable::Touch(BufferId buffer, int64_t offset, int64_t agent, TouchKind 
       break;
   }
   return conflict;
+}
+
+void RaceTable::Forget(const std::vector<int64_t>& agents) {
+  const absl::flat_hash_set<int64_t> ordered(agents.begin(), agents.end());
+  for (auto& [place, cell] : cells_) {
+    for (int64_t* who : {&cell.writer, &cell.reader, &cell.adder}) {
+      if (*who == kSeveral || ordered.contains(*who)) *who = kNobody;
+    }
+  }
 }
 
 void Join(Clock* clock, const Clock& other) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
@@ -20,6 +21,8 @@ class RaceTable {
   // `changes` says whether the new value differs from what is there.
   bool Touch(BufferId buffer, int64_t offset, int64_t agent, TouchKind kind, bool changes);
   void Clear() { cells_.clear(); }
+  // The accesses of `agents`, and those of several at once, which may be theirs, are ordered before all that follow.
+  void Forget(const std::vector<int64_t>& agents);
 
  private:
   static constexpr int64_t kNobody = -1, kSeveral = -2;

@@ -98,6 +98,7 @@ std::optional<StmtOp> EmptyStmt(flat::StmtOp op) {
     case flat::StmtOp::SplitFor: return StmtOp(For{});
     case flat::StmtOp::SlotCopy: return StmtOp(Copy{});
     case flat::StmtOp::SyncGroup: return StmtOp(SyncThreads{});
+    case flat::StmtOp::FetchAtomic: return StmtOp(Atomic{});
     default: return std::nullopt;
   }
 }
@@ -158,6 +159,9 @@ class OperandDecoder {
   }
   void Group(uint32_t& barrier, uint32_t& count) {
     if (d_.stmts_[stmt_].op() == flat::StmtOp::SyncGroup) U32(barrier), U32(count);
+  }
+  void Prev(VarId& id) {
+    if (d_.stmts_[stmt_].op() == flat::StmtOp::FetchAtomic) Var(id);
   }
   template <typename Value>
   void Enum(Value& value, Value last) {

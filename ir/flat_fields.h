@@ -3,9 +3,9 @@
 // An Archive has, for T a statement's field (const when writing): Buffer, OptBuffer, Var, Vars, E (an expression), OptE, Es, Rgn,
 // U32, Bool, Ints, Text, Enum(field, last value), Stages (an expression that For stores as its value, StagedFor and SplitFor as
 // an id), Split (an expression of SplitFor; others have none), Slot (expressions of SlotCopy; a Copy has none), Group (two
-// numbers of SyncGroup; a SyncThreads has none). Words: an id is one word, none is 0xffffffff; a list is its count, then its
-// entries; a region is its buffer, its rank, the starts, the extents; text is an index into the string table; an enum is its
-// value in schemas/bundle.fbs.
+// numbers of SyncGroup; a SyncThreads has none), Prev (a variable of FetchAtomic; an Atomic has none). Words: an id is one word,
+// none is 0xffffffff; a list is its count, then its entries; a region is its buffer, its rank, the starts, the extents; text is
+// an index into the string table; an enum is its value in schemas/bundle.fbs.
 #pragma once
 
 #include <type_traits>
@@ -45,7 +45,7 @@ void FlatFields(Archive& ar, S& s) {
     ar.Buffer(s.buffer), ar.Es(s.indices), ar.E(s.value);
   } else if constexpr (std::is_same_v<T, Atomic>) {
     ar.Enum(s.op, AtomicOp::kMin), ar.Buffer(s.buffer), ar.Es(s.indices), ar.E(s.value);
-    ar.Enum(s.order, MemoryOrder::kAcqRel), ar.Enum(s.scope, MemoryScope::kSystem);
+    ar.Enum(s.order, MemoryOrder::kAcqRel), ar.Enum(s.scope, MemoryScope::kSystem), ar.Prev(s.prev);
   } else if constexpr (std::is_same_v<T, AtomicTile>) {
     ar.Enum(s.op, AtomicOp::kMin), ar.Rgn(s.src), ar.Rgn(s.dst), ar.Enum(s.order, MemoryOrder::kAcqRel);
   } else if constexpr (std::is_same_v<T, Annotate>) {

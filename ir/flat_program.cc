@@ -47,6 +47,8 @@ flat::StmtOp OpOf(const ExprArena& exprs, const StmtOp& op) {
   if (copy != nullptr && !copy->barrier_indices.empty()) return flat::StmtOp::SlotCopy;
   const auto* sync = std::get_if<SyncThreads>(&op);
   if (sync != nullptr && (sync->barrier != 0 || sync->count != 0)) return flat::StmtOp::SyncGroup;
+  const auto* atomic = std::get_if<Atomic>(&op);
+  if (atomic != nullptr && atomic->prev != kNoId) return flat::StmtOp::FetchAtomic;
   return std::visit(
       Overloaded{
 #define TILERT_STMT_OP_1(name) [](const name&) { return flat::StmtOp::name; },
@@ -108,6 +110,9 @@ class OperandEncoder {
   }
   void Group(uint32_t barrier, uint32_t count) {
     if (barrier != 0 || count != 0) U32(barrier), U32(count);
+  }
+  void Prev(VarId id) {
+    if (id != kNoId) Var(id);
   }
   template <typename Value>
   void Enum(Value value, Value) {

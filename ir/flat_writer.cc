@@ -45,6 +45,7 @@ uint16_t SinceMinor(flat::StmtOp op) {
     case flat::StmtOp::SlotCopy:
     case flat::StmtOp::SyncGroup:
     case flat::StmtOp::Shuffle: return 2;
+    case flat::StmtOp::FetchAtomic: return 3;
     default: return 0;
   }
 }

@@ -253,7 +253,8 @@ std::string Printer::HeadOf(const Atomic& s) {
   Args args;
   args.Add(expr_.Element(s.buffer, s.indices)).Add(expr_.Value(s.value, p_.buffers[s.buffer].dtype));
   args.Key("memory_order", Quoted(OrderText(s.order)), s.order != MemoryOrder::kRelaxed);
-  return args.Key("scope", Quoted(ScopeText(s.scope)), s.scope != MemoryScope::kDevice).Call(AtomicText(s.op));
+  args.Key("scope", Quoted(ScopeText(s.scope)), s.scope != MemoryScope::kDevice);
+  return args.Key("return_prev", "True", s.prev != kNoId).Call(AtomicText(s.op));
 }
 
 std::string Printer::HeadOf(const AtomicTile& s) {
@@ -367,6 +368,11 @@ void Printer::Statement(const Stmt& stmt) {
                    const std::string call = Args().Add(expr_.Value(s.value)).Add(expr_.Index(s.lane)).Call("shuffle");
                    DeclareVar(s.var);
                    Line(Cat(VarName(s.var), " = ", call));
+                 },
+                 [&](const Atomic& s) {
+                   const std::string call = HeadOf(s);
+                   if (s.prev != kNoId) DeclareVar(s.prev);
+                   Line(s.prev != kNoId ? Cat(VarName(s.prev), " = ", call) : call);
                  },
                  [&](const auto& s) { Line(HeadOf(s)); },
              },

@@ -182,6 +182,14 @@ int64_t NumStages(const ExprArena& arena, const For& loop) {
   return arena.AsInt(loop.num_stages, &stages) ? stages : 0;
 }
 
+VarId* BoundVar(Stmt& stmt) {
+  if (auto* let = std::get_if<Let>(&stmt.op)) return &let->var;
+  if (auto* shuffle = std::get_if<Shuffle>(&stmt.op)) return &shuffle->var;
+  auto* atomic = std::get_if<Atomic>(&stmt.op);
+  return atomic != nullptr && atomic->prev != kNoId ? &atomic->prev : nullptr;
+}
+const VarId* BoundVar(const Stmt& stmt) { return BoundVar(const_cast<Stmt&>(stmt)); }
+
 std::vector<Block*> ChildBlocks(Stmt& stmt) { return Blocks<Stmt, Block>(stmt); }
 std::vector<const Block*> ChildBlocks(const Stmt& stmt) { return Blocks<const Stmt, const Block>(stmt); }
 

@@ -124,6 +124,9 @@ void ForEachExpr(const Stmt& stmt, const std::function<void(Expr)>& visit);
 // Calls `visit` on every expression of the program: shapes, strides, assumptions, grids, thread counts, statements.
 void ForEachExpr(Program& program, const std::function<void(Expr&)>& visit);
 void ForEachExpr(const Program& program, const std::function<void(Expr)>& visit);
+// The variable that `stmt` binds for the statements after it (Let, Shuffle, Atomic with prev); nullptr: none.
+VarId* BoundVar(Stmt& stmt);
+const VarId* BoundVar(const Stmt& stmt);
 // The num_stages of a loop of a specialised program; 0 where it is not known yet.
 int64_t NumStages(const ExprArena& arena, const For& loop);
 // The nested blocks of `stmt`, in order (then before else).

@@ -119,6 +119,7 @@ struct Let { VarId var = kNoId; Expr value; bool operator==(const Let&) const = 
 // buffer[indices] = value, converted to the buffer's type; dropped when outside.
 struct Store { BufferId buffer = kNoId; std::vector<Expr> indices; Expr value; bool operator==(const Store&) const = default; };
 
+// `prev`, if given: the variable that has the element's value before; zero when outside.
 struct Atomic {
   AtomicOp op = AtomicOp::kInvalid;
   BufferId buffer = kNoId;
@@ -126,6 +127,7 @@ struct Atomic {
   Expr value;
   MemoryOrder order = MemoryOrder::kRelaxed;
   MemoryScope scope = MemoryScope::kDevice;
+  VarId prev = kNoId;
   bool operator==(const Atomic&) const = default;
 };
 

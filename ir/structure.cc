@@ -86,6 +86,9 @@ class FieldChecker {
   void Split(Expr e) { OptE(e); }
   void Slot(const std::vector<Expr>& indices) { Es(indices); }
   void Group(uint32_t, uint32_t) {}
+  void Prev(VarId id) {
+    if (id != kNoId) Var(id);
+  }
   void Text(const std::string& text) { Count(text.size(), kMaxStringBytes, "bytes of text"); }
   template <typename Value>
   void Enum(Value value, Value last) {

@@ -103,6 +103,9 @@ void ThreadUniformity::Visit(const Stmt& stmt, Uniformity control, const Stmt* l
                  [&](const Alloc& s) { Raise(buffers_, s.buffer, Uniformity::kBlock); },
                  [&](const Let& s) { Raise(vars_, s.var, Of(s.value)); },
                  [&](const Shuffle& s) { Raise(vars_, s.var, Join(Of(s.value), std::max(Uniformity::kWarp, Of(s.lane)))); },
+                 [&](const Atomic& s) {
+                   if (s.prev != kNoId) Raise(vars_, s.prev, Uniformity::kThread);
+                 },
                  [&](const Store& s) {
                    const Scope scope = p_.buffers[s.buffer].scope;
                    const bool is_private = scope == Scope::kLocal || scope == Scope::kVar;

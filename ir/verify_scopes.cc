@@ -90,6 +90,7 @@ void ScopeChecker::UseOperands(const Stmt& stmt) {
 void ScopeChecker::WalkStmt(const Stmt& stmt) {
   UseOperands(stmt);
   const size_t first_var = vars_.size();
+  if (const VarId* var = BoundVar(stmt)) Bind(*var);
   std::visit(Overloaded{
                  [](const auto&) {},
                  [&](const Alloc& s) {
@@ -97,8 +98,6 @@ void ScopeChecker::WalkStmt(const Stmt& stmt) {
                    buffer_visible_[s.buffer] = true;
                    buffers_.push_back(s.buffer);
                  },
-                 [&](const Let& s) { Bind(s.var); },
-                 [&](const Shuffle& s) { Bind(s.var); },
                  [&](const Parallel& s) {
                    for (VarId var : s.vars) Bind(var);
                  },

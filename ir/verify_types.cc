@@ -214,6 +214,7 @@ void TypeChecker::Check(const Stmt& stmt) {
                  [&](const Atomic& s) {
                    ExpectAll(s.indices, "a subscript");
                    Well(s.value);
+                   if (s.prev != kNoId) Var(s.prev, c_.p.buffers[s.buffer].dtype, "variable");
                  },
                  [&](const Annotate& s) {
                    for (Expr e : s.args) Well(e);

@@ -276,6 +276,16 @@ void Emit(EmitContext& c, const kir::Store& s) {
   }
 }
 
+// Declares the variable that gets the value before an atomic; its name.
+std::string DeclarePrev(EmitContext& c, VarId id) {
+  VarText& var = c.vars[id];
+  var.wide = var.fixed = var.has_coordinate = false;
+  var.thread = true;
+  var.name = c.names.Fresh(c.kernel.vars[id].name);
+  c.out.Line(Cat(ValueType(c.kernel.vars[id].dtype), " ", var.name, " = 0;"));
+  return var.name;
+}
+
 void Emit(EmitContext& c, const kir::Atomic& s) {
   const MemoryPlace place = PlaceOf(c, s.buffer, s.indices);
   const CText value = ConvertedValue(c, s.value, c.buffer(s.buffer).dtype);
@@ -285,6 +295,7 @@ void Emit(EmitContext& c, const kir::Atomic& s) {
   const bool acquire = s.order == MemoryOrder::kAcquire || s.order == MemoryOrder::kAcqRel;
   const std::string_view fence = s.scope == MemoryScope::kSystem ? "__threadfence_system(); " : "__threadfence(); ";
   std::string text = Cat(function, "<", MemoryType(c.buffer(s.buffer).dtype), ">(", target, ", ", value.text, ");");
+  if (s.prev != kNoId) text = Cat(DeclarePrev(c, s.prev), " = ", text);
   if (release || acquire) text = Cat("{ ", release ? fence : "", text, acquire ? " " : "", acquire ? fence : "", "}");
   c.out.Line(WithGuard(WriterCondition(c), place.inside, text));
 }

@@ -116,7 +116,8 @@ std::vector<int> GlobalOrder::Accesses(const kir::Stmt& stmt) {
     });
   });
   if (auto* store = std::get_if<kir::Store>(&stmt.op)) any(store->buffer, true);
-  if (auto* atomic = std::get_if<kir::Atomic>(&stmt.op)) any(atomic->buffer, true, atomic->op);
+  // Additions may come in any order, but for what the value before tells of it.
+  if (auto* atomic = std::get_if<kir::Atomic>(&stmt.op)) any(atomic->buffer, true, atomic->prev == kNoId ? atomic->op : AtomicOp::kInvalid);
   for (const kir::Block* block : kir::ChildBlocks(stmt)) {
     for (const kir::Stmt& child : *block) {
       for (int number : Accesses(child)) {

@@ -49,7 +49,8 @@ struct OrderPass {};
 struct ClusterSync {};
 
 // Declared barriers (kir::Barrier). Arrive: once for each thread of the role (or block). Wait: until the phase of that parity is complete, which makes what its
-// arrivals and copies brought visible. Expect: one thread announces bytes that TmaLoads will bring; it is no arrival.
+// arrivals and copies brought visible. Expect: one thread announces bytes that TmaLoads will bring; it is no arrival. In an Elementwise of one point a thread,
+// without replicas, Arrive is of each thread that comes to it, and tells what that thread has done, and no other lane of its warp.
 struct MbarArrive { BarrierId barrier = 0; Expr index; };
 struct MbarWait { BarrierId barrier = 0; Expr index, parity; };
 struct MbarExpect { BarrierId barrier = 0; Expr index; int64_t bytes = 0; };

@@ -138,7 +138,8 @@ class Printer {
   }
   void Print(const Store& op) { Line(Cat(Element(op.buffer, op.indices), " = ", E(op.value))); }
   void Print(const Atomic& op) {
-    Line(Cat("atomic_", kAtomicOps[static_cast<int>(op.op)], " ", Element(op.buffer, op.indices), ", ", E(op.value)));
+    const std::string prev = op.prev == kNoId ? "" : Cat(names_.var(op.prev), " = ");
+    Line(Cat(prev, "atomic_", kAtomicOps[static_cast<int>(op.op)], " ", Element(op.buffer, op.indices), ", ", E(op.value)));
   }
 
   // A subscript with "?" must be checked against the extent. `points`: names of the iteration dims.

@@ -31,7 +31,8 @@ template <typename Op>
 constexpr bool kPerPoint =
     std::is_same_v<Op, Store> || std::is_same_v<Op, Let> || std::is_same_v<Op, If> || std::is_same_v<Op, For> ||
     std::is_same_v<Op, While> || std::is_same_v<Op, Break> || std::is_same_v<Op, Continue> || std::is_same_v<Op, Atomic> ||
-    std::is_same_v<Op, Print> || std::is_same_v<Op, Assert> || std::is_same_v<Op, Shuffle>;
+    std::is_same_v<Op, Print> || std::is_same_v<Op, Assert> || std::is_same_v<Op, Shuffle> || std::is_same_v<Op, MbarArrive> ||
+    std::is_same_v<Op, ProxyFence>;
 
 // What a single thread can run.
 template <typename Op>
@@ -232,6 +233,12 @@ void KernelVerifier::Check(const Atomic& op) {
   CheckWrite(op.buffer, op.indices);
   if (!failed())
     Requires(kernel_.buffers[op.buffer].space != Space::kRegister, "is on ", Name(op.buffer), ", which is in registers");
+  if (failed() || op.prev == kNoId) return;
+  Requires(points_ != nullptr && points_->layout.Replicas().empty(), "gives a value before, but several threads run it for one point");
+  Bind(op.prev);
+  if (!failed())
+    Requires(kernel_.vars[op.prev].dtype == kernel_.buffers[op.buffer].dtype, "'", kernel_.vars[op.prev].name,
+             "' has another type than ", Name(op.buffer));
 }
 
 std::string VerifyKernel(const Kernel& kernel) { return KernelVerifier(kernel).Run(); }

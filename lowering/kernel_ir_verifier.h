@@ -82,7 +82,7 @@ class KernelVerifier {
   void Check(const BarSync& op);
   void Check(const Shuffle& op);
   void BarrierAt(BarrierId id, Expr index);
-  void Check(const MbarArrive& op) { BarrierAt(op.barrier, op.index); }
+  void Check(const MbarArrive& op);
   void Check(const MbarWait& op);
   void Check(const MbarExpect& op);
   void Check(const ClusterSync& op);

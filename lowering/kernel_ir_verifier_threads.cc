@@ -38,6 +38,12 @@ void KernelVerifier::BarrierAt(BarrierId id, Expr index) {
   if (Requires(id < kernel_.barriers.size(), "uses barrier ", id, " of ", kernel_.barriers.size())) Integer(index, "index of a barrier");
 }
 
+// Threads that come to it by themselves are told apart by their points.
+void KernelVerifier::Check(const MbarArrive& op) {
+  const bool by_thread = points_ == nullptr || (points_->layout.regs() == 1 && points_->layout.Replicas().empty());
+  if (Requires(by_thread, "an arrival in an elementwise loop of more or less than one point a thread")) BarrierAt(op.barrier, op.index);
+}
+
 void KernelVerifier::Check(const MbarWait& op) {
   BarrierAt(op.barrier, op.index);
   Integer(op.parity, "parity");

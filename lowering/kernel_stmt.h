@@ -46,12 +46,13 @@ struct ForTiles { Block body; };
 
 // ---- data -----------------------------------------------------------------------------------------------------
 // Each thread runs `body` once for each of its points of `layout` (registers ascending, valid extents only), with `vars` bound to the
-// point's coordinates. body: Store, Let, If, For, While, Break, Continue, Atomic, Print, Assert, Shuffle and nothing else. Register buffers are read and written
-// only where the thread holds the element. Stores to memory, atomics and prints happen in replica 0 only.
+// point's coordinates. body: Store, Let, If, For, While, Break, Continue, Atomic, Print, Assert, Shuffle, MbarArrive, ProxyFence and nothing else.
+// Register buffers are read and written only where the thread holds the element. Stores to memory, atomics and prints happen in replica 0 only.
 // Points are independent: any order, the compiler may interleave them.
 struct Elementwise { FragmentLayout layout; std::vector<VarId> vars; Block body; };
 struct Store { BufferId buffer = kNoId; std::vector<Expr> indices; Expr value; };
-struct Atomic { AtomicOp op = AtomicOp::kInvalid; BufferId buffer = kNoId; std::vector<Expr> indices; Expr value; MemoryOrder order = MemoryOrder::kRelaxed; MemoryScope scope = MemoryScope::kDevice; };
+// `prev`, if given (in an Elementwise without replicas): bound to the element's value before, 0 outside.
+struct Atomic { AtomicOp op = AtomicOp::kInvalid; BufferId buffer = kNoId; std::vector<Expr> indices; Expr value; MemoryOrder order = MemoryOrder::kRelaxed; MemoryScope scope = MemoryScope::kDevice; VarId prev = kNoId; };
 
 // In an Elementwise of one point a thread: var = what `value` is at the point of lane `lane` % 32 of the warp. All lanes with a point get here together.
 struct Shuffle { VarId var = kNoId; Expr value, lane; };

@@ -1,13 +1,22 @@
 // What the program says of threads and barriers itself: thread regions, declared barriers, threads that meet.
 #include "ir/status_util.h"
 #include "lowering/plan_threads.h"
+#include "lowering/tile_access.h"
 
 namespace tilert {
 
-absl::Status PlanBuilder::EmitThreadRegion(const Stmt&, const ThreadRegion& region) {
+FragmentLayout PlanBuilder::PointPerThread() const {
+  LayoutDim dim{threads_, {{kLanes, Owner::kLane, 1}}};
+  if (s_.warps > 1) dim.factors.push_back({s_.warps, Owner::kWarp, 1});
+  return {{std::move(dim)}, s_.warps};
+}
+
+absl::Status PlanBuilder::EmitThreadRegion(const Stmt& stmt, const ThreadRegion& region) {
   FlushAsync();
   RetireAll();
   FillNow({});
+  region_writes_ = false;
+  for (BufferId id : BuffersWritten(stmt)) region_writes_ |= s_.scope(id) == Scope::kShared;
   return ThreadPlanner(*this, region, first_thread_, threads_).Run();
 }
 
@@ -64,6 +73,19 @@ absl::Status PlanBuilder::EmitBarrierOp(const Stmt& stmt, const BarrierOp& op, c
   return Internal("an invalid barrier operation");
 }
 
+// By single threads.
+absl::Status PlanBuilder::EmitElementBarrierOp(const Stmt& stmt, const BarrierOp& op, kir::Block& out) {
+  if (op.kind == BarrierOpKind::kWait) return Unsupported(stmt, "a barrier that single threads of a warp wait at");
+  kir::Block* const outer = std::exchange(block_, &out);
+  const SourceLoc loc = std::exchange(loc_, stmt.loc);
+  const bool writes_tiles = std::exchange(writes_tiles_, writes_tiles_ && region_writes_);  // what was before has its fence
+  const absl::Status status = EmitBarrierOp(stmt, op, Tr(op.indices), op.operand ? Tr(op.operand) : Expr{});
+  block_ = outer;
+  loc_ = loc;
+  writes_tiles_ = writes_tiles;
+  return status;
+}
+
 // Among tile statements: what came before it has come to its end.
 absl::Status PlanBuilder::EmitBarrierOp(const Stmt& stmt, const BarrierOp& op) {
   std::vector<Expr> indices;
@@ -79,7 +101,14 @@ absl::Status PlanBuilder::EmitBarrierOp(const Stmt& stmt, const BarrierOp& op) {
     RetireAll();
     FillNow({});
   }
-  return EmitBarrierOp(stmt, op, indices, operand);
+  if (op.kind != BarrierOpKind::kArrive || threads_ % kLanes == 0) return EmitBarrierOp(stmt, op, indices, operand);
+  // The last warp has lanes that are no threads of the program.
+  kir::Elementwise each{PointPerThread(), {NewVar("tx")}, {}};
+  kir::Block* const outer = std::exchange(block_, &each.body);
+  const absl::Status status = EmitBarrierOp(stmt, op, indices, operand);
+  block_ = outer;
+  Emit(std::move(each));
+  return status;
 }
 
 // Elements of a row of the panels in which a copy goes by TMA, completing on its barrier; 0: it does not.

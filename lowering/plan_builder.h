@@ -182,10 +182,12 @@ class PlanBuilder {
   // plan_barriers.cc: declared barriers, thread regions, roles of the program.
   absl::Status EmitThreadRegion(const Stmt& stmt, const ThreadRegion& region);
   absl::Status EmitSync(const SyncThreads& sync, int64_t threads_here);
+  FragmentLayout PointPerThread() const;
   absl::Status EmitBarrier(BufferId id);
   Expr BarrierIndex(BufferId id, const std::vector<Expr>& indices);
   absl::Status EmitBarrierOp(const Stmt& stmt, const BarrierOp& op, const std::vector<Expr>& indices, Expr operand);
   absl::Status EmitBarrierOp(const Stmt& stmt, const BarrierOp& op);
+  absl::Status EmitElementBarrierOp(const Stmt& stmt, const BarrierOp& op, kir::Block& out);
   absl::Status EmitAsyncCopy(const Stmt& stmt, const Copy& copy);
   int64_t PanelAtBarrier(const Copy& copy) const;
 
@@ -237,6 +239,7 @@ class PlanBuilder {
   int64_t first_thread_ = 0;                         // of the warps that run the current statements
   int64_t threads_ = 0;                              // and how many they are
   bool writes_tiles_ = true;                         // they write shared memory by ordinary instructions
+  bool region_writes_ = false;                       // so does the thread region that is planned
   RingPlan rings_;
   int split_ = 1;  // blocks of a cluster that work on one block of the grid together
   std::vector<OpenGroup> open_;

@@ -7,8 +7,15 @@
 
 namespace tilert {
 
-// True when the loop reads memory that it writes: of a point that several threads run, one would read what the first has written.
+// True when the loop reads memory that it writes: of a point that several threads run, one would read what the first has written, and but one of them would have
+// what an atomic gives back.
 bool PlanBuilder::ReadsWhatItWrites(const Parallel& loop, const std::vector<FragmentUse>& uses, const FragmentLayout& layout) const {
+  bool fetches = false;
+  ForEachStmt(loop.body, [&](const Stmt& stmt) {
+    auto* atomic = std::get_if<Atomic>(&stmt.op);
+    fetches |= atomic != nullptr && atomic->prev != kNoId;
+  });
+  if (fetches) return true;
   const auto staged = [&](const FragmentUse& use) {
     return use.read && use.write && !DirectUse(s_.fragments.at(use.buffer), use, layout);
   };
@@ -95,9 +102,10 @@ absl::Status PlanBuilder::EmitElementStmt(const Stmt& stmt, kir::Block& out) {
   }
   if (auto* op = std::get_if<Atomic>(&stmt.op)) {
     auto [buffer, at] = place(op->buffer, op->indices);
-    return emit(kir::Atomic{op->op, buffer, std::move(at), Tr(op->value), op->order, op->scope});
+    return emit(kir::Atomic{op->op, buffer, std::move(at), Tr(op->value), op->order, op->scope, op->prev});
   }
   if (auto* op = std::get_if<Let>(&stmt.op)) return emit(kir::Let{op->var, Tr(op->value)});
+  if (auto* op = std::get_if<BarrierOp>(&stmt.op)) return EmitElementBarrierOp(stmt, *op, out);
   if (auto* op = std::get_if<Shuffle>(&stmt.op)) return emit(kir::Shuffle{op->var, Tr(op->value), Tr(op->lane)});
   if (auto* op = std::get_if<Fill>(&stmt.op)) return EmitElementFill(*op, stmt.loc, out);
   if (std::holds_alternative<Alloc>(stmt.op)) return absl::OkStatus();  // of a thread region: declared in front of it

@@ -17,9 +17,6 @@ bool Any(const Stmt& root, const std::function<bool(const Stmt&)>& is) {
   return any;
 }
 
-bool IsMeeting(const Stmt& stmt) {
-  return std::holds_alternative<SyncThreads>(stmt.op) || std::holds_alternative<BarrierOp>(stmt.op);
-}
 bool IsLoop(const Stmt& stmt) { return std::holds_alternative<For>(stmt.op) || std::holds_alternative<While>(stmt.op); }
 bool IsJump(const Stmt& stmt) { return std::holds_alternative<Break>(stmt.op) || std::holds_alternative<Continue>(stmt.op); }
 
@@ -27,14 +24,15 @@ bool IsJump(const Stmt& stmt) { return std::holds_alternative<Break>(stmt.op) ||
 
 ThreadPlanner::ThreadPlanner(PlanBuilder& builder, const ThreadRegion& region, int64_t first, int64_t threads)
     : b_(builder), region_(region), uniform_(builder.s_.program, region), first_(first), threads_(threads) {
-  layout_.warps = builder.s_.warps;
-  LayoutDim dim{threads, {{kLanes, Owner::kLane, 1}}};
-  if (layout_.warps > 1) dim.factors.push_back({layout_.warps, Owner::kWarp, 1});
-  layout_.dims = {std::move(dim)};
+  layout_ = builder.PointPerThread();
 }
 
 absl::Status ThreadPlanner::Run() {
   for (const Stmt& stmt : region_.body) TILERT_RETURN_IF_ERROR(CheckMeetings(stmt));
+  if (SomeArrive() && !IsAlone()) {  // on behalf of all threads: what they did among tile statements must be done
+    Fence();
+    b_.Emit(kir::BarSync{});
+  }
   MarkStructure(region_.body);
   while (MarkJumps(region_.body, nullptr)) {
   }
@@ -43,16 +41,16 @@ absl::Status ThreadPlanner::Run() {
   return absl::OkStatus();
 }
 
-// Barriers that single threads run by themselves have no counterpart here.
 absl::Status ThreadPlanner::CheckMeetings(const Stmt& root) const {
   absl::Status status;
   ForEachStmt(root, [&](const Stmt& stmt) {
     if (std::holds_alternative<Copy>(stmt.op) || std::holds_alternative<Gemm>(stmt.op) ||
         std::holds_alternative<AsyncWait>(stmt.op))
       status = b_.Unsupported(stmt, "an asynchronous statement of single threads");
-    if (!std::holds_alternative<BarrierOp>(stmt.op)) return;
-    if (uniform_.ControlOf(stmt) > Uniformity::kWarp || threads_ % kLanes != 0) {
-      status = b_.Unsupported(stmt, "a barrier that single threads of a warp come to");
+    auto* barrier = std::get_if<BarrierOp>(&stmt.op);
+    if (barrier == nullptr || barrier->kind != BarrierOpKind::kWait) return;
+    if (uniform_.ControlOf(stmt) > Uniformity::kWarp) {
+      status = b_.Unsupported(stmt, "a barrier that single threads of a warp wait at");
     }
     ForEachExpr(stmt, [&](Expr e) {
       if (uniform_.Of(e) > Uniformity::kWarp)
@@ -60,6 +58,43 @@ absl::Status ThreadPlanner::CheckMeetings(const Stmt& root) const {
     });
   });
   return status;
+}
+
+// Arrivals at which not whole warps come to one barrier are what each thread does by itself.
+bool ThreadPlanner::ByThread(const Stmt& stmt) const {
+  auto* op = std::get_if<BarrierOp>(&stmt.op);
+  if (op == nullptr || op->kind != BarrierOpKind::kArrive) return false;
+  bool own = uniform_.ControlOf(stmt) > Uniformity::kWarp || threads_ % kLanes != 0;
+  ForEachExpr(stmt, [&](Expr e) { own |= uniform_.Of(e) > Uniformity::kWarp; });
+  return own;
+}
+
+bool ThreadPlanner::IsMeeting(const Stmt& stmt) const {
+  return std::holds_alternative<SyncThreads>(stmt.op) || (std::holds_alternative<BarrierOp>(stmt.op) && !ByThread(stmt));
+}
+
+// Is there an arrival to which not all threads of the region come?
+bool ThreadPlanner::SomeArrive() const {
+  return std::any_of(region_.body.begin(), region_.body.end(), [&](const Stmt& root) {
+    return Any(root, [&](const Stmt& stmt) {
+      auto* op = std::get_if<BarrierOp>(&stmt.op);
+      return op != nullptr && op->kind == BarrierOpKind::kArrive && uniform_.ControlOf(stmt) != Uniformity::kBlock;
+    });
+  });
+}
+
+// Is the region all that the launch does?
+bool ThreadPlanner::IsAlone() const {
+  const Block& body = b_.s_.program.launches[b_.s_.launch].body;
+  return std::all_of(body.begin(), body.end(), [&](const Stmt& stmt) {
+    return std::get_if<ThreadRegion>(&stmt.op) == &region_ || std::holds_alternative<Alloc>(stmt.op) ||
+           std::holds_alternative<Annotate>(stmt.op);
+  });
+}
+
+// Others may multiply what these threads have written, once one of them says so.
+void ThreadPlanner::Fence() {
+  if (b_.wgmma_ && b_.writes_tiles_) b_.Emit(kir::ProxyFence{});
 }
 
 // What holds barriers is control of the kernel, not of threads.
@@ -96,10 +131,9 @@ bool ThreadPlanner::MarkJumps(const Block& block, const Stmt* loop) {
 void ThreadPlanner::KeepVars(const std::vector<const Stmt*>& segment, absl::Span<const Stmt> rest,
                              std::vector<std::pair<VarId, BufferId>>* kept) {
   for (const Stmt* stmt : segment) {
-    const auto* let = std::get_if<Let>(&stmt->op);
-    const auto* shuffle = std::get_if<Shuffle>(&stmt->op);
-    if (let == nullptr && shuffle == nullptr) continue;
-    const VarId var = let != nullptr ? let->var : shuffle->var;
+    const VarId* const bound = BoundVar(*stmt);
+    if (bound == nullptr) continue;
+    const VarId var = *bound;
     const bool used = std::any_of(rest.begin(), rest.end(), [&](const Stmt& later) {
       return Any(later, [&](const Stmt& s) {
         bool uses = false;
@@ -153,9 +187,8 @@ absl::Status ThreadPlanner::EmitBlock(const Block& block) {
       for (const Stmt* stmt : segment) {
         TILERT_RETURN_IF_ERROR(b_.EmitElementStmt(*stmt, out));
         for (const auto& [var, id] : kept) {
-          const auto* let = std::get_if<Let>(&stmt->op);
-          const auto* shuffle = std::get_if<Shuffle>(&stmt->op);
-          if ((let == nullptr || let->var != var) && (shuffle == nullptr || shuffle->var != var)) continue;
+          const VarId* const bound = BoundVar(*stmt);
+          if (bound == nullptr || *bound != var) continue;
           const Expr value = b_.k_.exprs.Leaf(ExprOp::kVar, var, b_.k_.vars[var].dtype);
           out.push_back({kir::Store{id, {}, AsStored(id, value)}, stmt->loc});
         }
@@ -238,7 +271,10 @@ absl::Status ThreadPlanner::Inside(kir::Block& out, const std::function<absl::St
 }
 
 absl::Status ThreadPlanner::EmitControl(const Stmt& stmt) {
-  if (auto* op = std::get_if<SyncThreads>(&stmt.op)) return b_.EmitSync(*op, threads_);
+  if (auto* op = std::get_if<SyncThreads>(&stmt.op)) {
+    if (op->count == 0 && SomeArrive()) Fence();
+    return b_.EmitSync(*op, threads_);
+  }
   if (auto* op = std::get_if<BarrierOp>(&stmt.op)) {
     std::vector<Expr> indices;
     for (Expr e : op->indices) {

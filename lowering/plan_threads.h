@@ -22,6 +22,11 @@ class ThreadPlanner {
 
  private:
   absl::Status CheckMeetings(const Stmt& root) const;
+  bool ByThread(const Stmt& stmt) const;
+  bool IsMeeting(const Stmt& stmt) const;
+  bool SomeArrive() const;
+  bool IsAlone() const;
+  void Fence();
   bool MarkStructure(const Block& block);
   bool MarkJumps(const Block& block, const Stmt* loop);
   void KeepVars(const std::vector<const Stmt*>& segment, absl::Span<const Stmt> rest, std::vector<std::pair<VarId, BufferId>>* kept);

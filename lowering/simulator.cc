@@ -146,11 +146,12 @@ absl::Status RunAll(const Compiled& kernel, const SimArgs& args, const SimOption
     Run run{&kernel,           {},      &report, std::mt19937_64(options.seed * 0x9e3779b97f4a7c15 + static_cast<uint64_t>(i)),
             options.max_steps, deadline};
     absl::Status status = RunOnce(kernel, args, options, run);
-    if (status.ok() && i > 0 && !kernel.float_atomics && Save(args) != first) {
+    if (status.ok() && i > 0 && !kernel.order_matters && Save(args) != first) {
       status = Internal("kernel ", kernel.kernel->name, " gives other results than in interleaving 0");
     }
     if (!status.ok()) {
-      return absl::Status(status.code(), Cat(ToStd(status.message()), " (seed ", options.seed, ", interleaving ", i, ")"));
+      return WithPlace(absl::Status(status.code(), Cat(ToStd(status.message()), " (seed ", options.seed, ", interleaving ", i, ")")),
+                       SimulatedPlace(status));
     }
     if (i == 0) first = Save(args);
   }
@@ -164,6 +165,11 @@ std::string SimReport::ToString() const {
   return Cat(blocks, " blocks, ", statements, " statements, ", barriers, " barriers, ", async_copies, " cp.async, ", tma_loads,
              " TMA loads, ", tma_stores, " TMA stores, ", wgmmas, " wgmma, ", shared_accesses, " shared and ", global_accesses,
              " global accesses checked");
+}
+
+std::string SimulatedPlace(const absl::Status& failure) {
+  const auto place = failure.GetPayload(sim::kPlacePayload);
+  return place ? std::string(*place) : "";
 }
 
 absl::StatusOr<SimReport> Simulate(const kir::Kernel& kernel, const SimArgs& args, const SimOptions& options) {

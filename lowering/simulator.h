@@ -67,4 +67,7 @@ struct SimReport {
 // max_seconds.
 absl::StatusOr<SimReport> Simulate(const kir::Kernel& kernel, const SimArgs& args, const SimOptions& options = {});
 
+// "file:line:column" of the source statement that a failure of Simulate is about; empty where it is about none.
+std::string SimulatedPlace(const absl::Status& failure);
+
 }  // namespace tilert

@@ -74,7 +74,7 @@ class BlockValues {
     absl::flat_hash_set<VarId> bound;
     const auto note = [&](const Stmt& stmt) {
       if (const auto* op = std::get_if<For>(&stmt.op)) bound.insert(op->var);
-      if (const auto* op = std::get_if<Let>(&stmt.op)) bound.insert(op->var);
+      if (const VarId* var = BoundVar(stmt)) bound.insert(*var);
     };
     note(loop);
     for (const Block* child : ChildBlocks(loop)) ForEachStmt(*child, note);

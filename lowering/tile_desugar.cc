@@ -20,6 +20,10 @@ class Desugar {
     if (auto* reduce = std::get_if<Reduce>(&stmt.op)) return FragmentReduce(*reduce, loc, out);
     if (auto* gemm = std::get_if<Gemm>(&stmt.op)) return LocalGemm(*gemm, loc, out);
     if (auto* scan = std::get_if<Scan>(&stmt.op)) return ScanLoop(*scan, loc, out);
+    if (auto* atomic = std::get_if<Atomic>(&stmt.op); atomic != nullptr && atomic->prev != kNoId) {
+      FetchForBlock(std::move(*atomic), loc, out);
+      return absl::OkStatus();
+    }
     const bool element = std::holds_alternative<Atomic>(stmt.op) ||
                          (std::holds_alternative<Store>(stmt.op) && s_.scope(std::get<Store>(stmt.op).buffer) != Scope::kVar);
     if (element) {  // one element: a loop without dimensions
@@ -77,6 +81,17 @@ class Desugar {
       return Atomic{atomic.op, atomic.dst.buffer, at, value, atomic.order, MemoryScope::kDevice};
     }));
     return absl::OkStatus();
+  }
+
+  // One thread does it; the whole block gets the value before through shared memory.
+  void FetchForBlock(Atomic atomic, const SourceLoc& loc, Block& out) {
+    const DType dtype = s_.buffer(atomic.buffer).dtype;
+    const BufferId told = s_.NewBuffer(s_.program.vars[atomic.prev].name + "_shared", dtype, Scope::kShared, {1});
+    const VarId before = s_.NewVar(s_.program.vars[atomic.prev].name), for_all = std::exchange(atomic.prev, before);
+    s_.program.vars[before].dtype = dtype;
+    out.push_back({Alloc{told}, loc});
+    out.push_back({Parallel{{}, {}, {{std::move(atomic), loc}, {Store{told, {s_.Int(0)}, s_.VarExpr(before)}, loc}}, 0}, loc});
+    out.push_back({Let{for_all, s_.E().Load(told, dtype, {s_.Int(0)})}, loc});
   }
 
   // `region` as a whole new buffer of `scope`, filled by a copy; of elements of `dtype` if given.

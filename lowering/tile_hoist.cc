@@ -69,7 +69,7 @@ class Hoist {
   bool UsesInner(Expr e) {
     std::vector<VarId> inner;
     ForEachStmt(loop_.body, [&](const Stmt& stmt) {
-      if (auto* let = std::get_if<Let>(&stmt.op)) inner.push_back(let->var);
+      if (const VarId* var = BoundVar(stmt)) inner.push_back(*var);
       if (auto* walk = std::get_if<For>(&stmt.op)) inner.push_back(walk->var);
     });
     bool uses = UsesAny(s_.E(), e, inner);

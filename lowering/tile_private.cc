@@ -101,7 +101,7 @@ class PrivateMemory {
       values[*var] = s_.VarExpr(fresh);
       *var = fresh;
     };
-    if (auto* let = std::get_if<Let>(&stmt.op)) rename(&let->var);
+    if (VarId* var = BoundVar(stmt)) rename(var);
     if (auto* walk = std::get_if<For>(&stmt.op)) rename(&walk->var);
   }
 

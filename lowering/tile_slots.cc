@@ -138,8 +138,7 @@ void Instantiate(TileState& state, Block& block, VarId var, Expr value) {
         bound = next;
       };
       if (auto* loop = std::get_if<For>(&stmt.op)) fresh(loop->var);
-      if (auto* let = std::get_if<Let>(&stmt.op)) fresh(let->var);
-      if (auto* shuffle = std::get_if<Shuffle>(&stmt.op)) fresh(shuffle->var);
+      if (VarId* var = BoundVar(stmt)) fresh(*var);
       if (auto* region = std::get_if<ThreadRegion>(&stmt.op)) fresh(region->thread);
       if (auto* points = std::get_if<Parallel>(&stmt.op)) {
         for (VarId& bound : points->vars) fresh(bound);

@@ -23,7 +23,7 @@ class LoopSplitter {
  public:
   LoopSplitter(TileState& state, const For& loop) : s_(state), loop_(loop) {
     ForEachStmt(loop.body, [&](const Stmt& stmt) {
-      if (auto* let = std::get_if<Let>(&stmt.op)) bound_.push_back(let->var);
+      if (const VarId* var = BoundVar(stmt)) bound_.push_back(*var);
       if (auto* inner = std::get_if<For>(&stmt.op)) bound_.push_back(inner->var);
     });
   }

@@ -39,7 +39,7 @@ absl::StatusOr<ScalarArg> ParseScalar(const ScalarParam& param, const std::strin
 
 class Reader {
  public:
-  Reader(const Program& program, const Args& args) : program_(program), args_(args) {
+  Reader(const Program& program, const Args& args, bool random) : program_(program), args_(args), random_(random) {
     bound_.dims.assign(program.dims.size(), BoundArgs::kUnbound);
     for (const Param& param : program.params) {
       if (param.kind != Param::Kind::kTensor) continue;
@@ -61,13 +61,19 @@ class Reader {
 
  private:
   absl::Status Dims() {
-    TILERT_ASSIGN_OR_RETURN(const auto dims, IntAssignments(args_, "--dim"));
-    for (const auto& [name, value] : dims) {
-      const auto found =
-          std::find_if(program_.dims.begin(), program_.dims.end(), [&](const Dim& dim) { return dim.name == name; });
-      if (found == program_.dims.end()) return UsageError(Cat("--dim: program '", program_.name, "' has no dim '", name, "'"));
-      if (value < 0) return UsageError(Cat("--dim ", name, " is negative"));
-      bound_.dims[static_cast<size_t>(found - program_.dims.begin())] = value;
+    for (const char* option : {"--dim", "--extent"}) {
+      TILERT_ASSIGN_OR_RETURN(const auto dims, IntAssignments(args_, option));
+      for (const auto& [name, value] : dims) {
+        const auto found =
+            std::find_if(program_.dims.begin(), program_.dims.end(), [&](const Dim& dim) { return dim.name == name; });
+        if (found == program_.dims.end())
+          return UsageError(Cat(option, ": program '", program_.name, "' has no dim '", name, "'"));
+        if (value < 0) return UsageError(Cat(option, " ", name, " is negative"));
+        int64_t& dim = bound_.dims[static_cast<size_t>(found - program_.dims.begin())];
+        if (dim != BoundArgs::kUnbound && dim != value)
+          return UsageError(Cat(option, " ", name, "=", value, ": the code is for ", name, "=", dim, " only"));
+        dim = value;
+      }
     }
     return absl::OkStatus();
   }
@@ -138,7 +144,7 @@ class Reader {
     for (size_t i = 0; i < buffers_.size(); ++i) {
       if (given_[i]) continue;
       const Buffer& buffer = program_.buffers[buffers_[i]];
-      if (ReadsInput(call_.access[i]) && !args_.Has("--random")) {
+      if (ReadsInput(call_.access[i]) && !random_) {
         return UsageError(Cat("the input '", buffer.name, "' is missing; give --in ", buffer.name, "=FILE, or --random"));
       }
       std::vector<int64_t> shape;
@@ -146,7 +152,8 @@ class Reader {
         const absl::StatusOr<int64_t> extent = EvalBound(program_, e, bound_);
         if (!extent.ok())
           return UsageError(
-              Cat("the shape of '", buffer.name, "' is not known yet (", extent.status().message(), "); give --dim NAME=N"));
+              Cat("the shape of '", buffer.name, "' is not known yet (", extent.status().message(), "); give ",
+                  args_.Has("--simulate") ? "--extent" : "--dim", " NAME=N"));
         shape.push_back(*extent);
       }
       TILERT_ASSIGN_OR_RETURN(call_.arrays[i], MakeArray(buffer.dtype, std::move(shape)));
@@ -161,6 +168,7 @@ class Reader {
 
   const Program& program_;
   const Args& args_;
+  const bool random_;  // inputs that are not given
   BoundArgs bound_;
   std::vector<BufferId> buffers_;  // of the tensor parameters
   std::vector<bool> given_;
@@ -175,6 +183,8 @@ std::vector<TensorArg> CallArguments::Tensors(std::vector<Array>& arrays) {
   return tensors;
 }
 
-absl::StatusOr<CallArguments> ReadArguments(const Program& program, const Args& args) { return Reader(program, args).Run(); }
+absl::StatusOr<CallArguments> ReadArguments(const Program& program, const Args& args, bool random) {
+  return Reader(program, args, random).Run();
+}
 
 }  // namespace tilert::tool

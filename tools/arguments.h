@@ -30,11 +30,11 @@ struct CallArguments {
   static std::vector<TensorArg> Tensors(std::vector<Array>& arrays);
 };
 
-// Reads --in, --scalar, --dim, --random and --seed. Dims are bound by --dim, by scalars and by the shapes of inputs; then outputs
-// are made. Numbers of a file become the parameter's type where files of the kind cannot hold it (.npy: bfloat16 and float8 from
-// wider floats). UsageError: a name that the program does not have, an input that is missing. InvalidArgument: files that do not
-// fit.
-absl::StatusOr<CallArguments> ReadArguments(const Program& program, const Args& args);
+// Reads --in, --scalar, --dim, --extent and --seed. Dims are bound by --dim and --extent, by scalars and by the shapes of inputs;
+// then outputs are made, and inputs that are not given if they may be `random`. Numbers of a file become the parameter's type
+// where files of the kind cannot hold it (.npy: bfloat16 and float8 from wider floats). UsageError: a name that the program does
+// not have, an input that is missing. InvalidArgument: files that do not fit.
+absl::StatusOr<CallArguments> ReadArguments(const Program& program, const Args& args, bool random);
 
 // `spec`: "x.npy" or "file.safetensors:tensor".
 absl::StatusOr<Array> LoadArray(const std::string& spec);

@@ -61,7 +61,7 @@ absl::Status Run(const Args& args) {
   TILERT_ASSIGN_OR_RETURN(const int64_t repeats, args.Int("--repeat", device == "cpu" ? 5 : 50, 1, 100000));
   TILERT_ASSIGN_OR_RETURN(const ChosenProgram chosen, ChooseProgram(args));
   TILERT_ASSIGN_OR_RETURN(const Program program, Specialize(*chosen.program, chosen.constants));
-  TILERT_ASSIGN_OR_RETURN(CallArguments call, ReadArguments(program, args));
+  TILERT_ASSIGN_OR_RETURN(CallArguments call, ReadArguments(program, args, args.Has("--random")));
   std::vector<double> microseconds;
   {
     Progress progress;

@@ -1,12 +1,12 @@
 // tilert run: a program on data.
 #include <cstdio>
 
-#include "ir/executor.h"
 #include "ir/specialize.h"
 #include "ir/status_util.h"
 #include "tools/arguments.h"
 #include "tools/command.h"
 #include "tools/compare.h"
+#include "tools/cpu.h"
 #include "tools/device.h"
 #include "tools/input.h"
 #include "tools/lowering_options.h"
@@ -15,15 +15,6 @@
 
 namespace tilert::tool {
 namespace {
-
-void PrintOutput(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-absl::Status Execute(const Program& program, bool check, CallArguments& call, std::vector<Array>& arrays) {
-  ExecOptions options;
-  options.check_races = options.check_unwritten = check;
-  options.print = PrintOutput;
-  return tilert::Execute(program, CallArguments::Tensors(arrays), call.scalars, options);
-}
 
 absl::Status RunOnDevice(const Args& args, const ChosenProgram& chosen, CallArguments& call) {
   RuntimeOptions options;
@@ -48,21 +39,6 @@ absl::StatusOr<double> Tolerance(const Args& args) {
   return tolerance;
 }
 
-// Compares the outputs with those of the executor on the inputs as they were.
-absl::Status Check(double tolerance, const Program& program, CallArguments& call, std::vector<Array> expected) {
-  TILERT_RETURN_IF_ERROR(Execute(program, false, call, expected));
-  std::string errors;
-  for (size_t i = 0; i < call.arrays.size(); ++i) {
-    if (call.access[i] == Access::kIn) continue;
-    const Comparison comparison = Compare(call.arrays[i], expected[i], tolerance);
-    std::printf("%s: largest difference from the executor %.3g\n", call.names[i].c_str(), comparison.largest);
-    if (comparison.equal) continue;
-    errors += Cat(errors.empty() ? "" : "\n", "'", call.names[i], "' differs from the executor in ", comparison.differing, " of ",
-                  call.arrays[i].elements(), " elements; worst at ", comparison.worst);
-  }
-  return errors.empty() ? absl::OkStatus() : absl::FailedPreconditionError(errors);
-}
-
 absl::StatusOr<std::map<std::string, const Array*>> Outputs(const Args& args, const CallArguments& call) {
   std::map<std::string, const Array*> outputs;
   for (const std::string& text : args.All("--out")) {
@@ -85,7 +61,7 @@ absl::Status Run(const Args& args) {
   TILERT_ASSIGN_OR_RETURN(const Target target, ChooseTarget(args));
   TILERT_ASSIGN_OR_RETURN(const ChosenProgram chosen, ChooseProgram(args));
   TILERT_ASSIGN_OR_RETURN(const Program program, Specialize(*chosen.program, chosen.constants));
-  TILERT_ASSIGN_OR_RETURN(CallArguments call, ReadArguments(program, args));
+  TILERT_ASSIGN_OR_RETURN(CallArguments call, ReadArguments(program, args, args.Has("--random")));
   TILERT_ASSIGN_OR_RETURN(const auto outputs, Outputs(args, call));
   TILERT_ASSIGN_OR_RETURN(const double tolerance, Tolerance(args));
   const std::vector<Array> before = args.Has("--check") ? call.arrays : std::vector<Array>();
@@ -93,7 +69,7 @@ absl::Status Run(const Args& args) {
     Progress progress;
     progress.Show(Cat("running ", program.name));
     if (device == "cpu") {
-      TILERT_RETURN_IF_ERROR(Execute(program, args.Has("--check"), call, call.arrays));
+      TILERT_RETURN_IF_ERROR(ExecuteOnCpu(program, args.Has("--check"), call, call.arrays));
     } else if (device == "cuda") {
       TILERT_RETURN_IF_ERROR(RunOnDevice(args, chosen, call));
     } else {
@@ -102,7 +78,7 @@ absl::Status Run(const Args& args) {
       std::fputs(report.c_str(), stdout);
     }
   }
-  if (args.Has("--check") && device != "cpu") TILERT_RETURN_IF_ERROR(Check(tolerance, program, call, before));
+  if (args.Has("--check") && device != "cpu") TILERT_RETURN_IF_ERROR(CheckAgainstExecutor(tolerance, program, call, before));
   for (size_t i = 0; i < call.arrays.size(); ++i) {
     if (call.access[i] == Access::kIn) continue;
     std::printf("%s: %s, %s\n", call.names[i].c_str(), Describe(call.arrays[i]).c_str(), Statistics(call.arrays[i]).c_str());

@@ -205,8 +205,9 @@ void ThreadBlock::FailAs(absl::StatusCode code, const Warp& warp, int lane, cons
   std::string tile;
   for (int64_t c : warp.tile) tile += Cat(tile.empty() ? "" : ", ", c);
   const std::string block = kernel_.persistent ? Cat("block ", number_, ", tile (", tile, ")") : Cat("block (", tile, ")");
-  status_ = absl::Status(
-      code, Cat("kernel ", kernel_.kernel->name, ", ", path, ", ", block, " ", NameOf(warp), " lane ", lane, ": ", what));
+  status_ = WithPlace(
+      absl::Status(code, Cat("kernel ", kernel_.kernel->name, ", ", path, ", ", block, " ", NameOf(warp), " lane ", lane, ": ", what)),
+      warp.stmt == nullptr ? "" : PlaceOf(kernel_, warp.stmt->number));
 }
 
 std::string ThreadBlock::NameOf(const Warp& warp) const {

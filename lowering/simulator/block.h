@@ -79,6 +79,8 @@ class ThreadBlock {
 
   // block_points.cc: Elementwise.
   void RunPoints(Warp& warp, const CPoints& points);
+  bool AllAre(const Warp& warp, uint32_t mask) const;
+  void FenceByLanes(Warp& warp, uint32_t mask);
   void RunShuffle(Warp& warp, const CShuffle& shuffle, uint32_t mask);
   uint32_t RunLanes(Warp& warp, const CBlock& block, uint32_t mask, Flow& flow);
   void RunLaneStmt(Warp& warp, const CStmt& stmt, uint32_t& mask, Flow& flow);

@@ -69,7 +69,8 @@ bool AsyncWork::Issues(const Warp& warp) const {
 
 void AsyncWork::FailAt(int stmt, const std::string& what) {
   if (!block_.failed())
-    block_.status_ = Internal("kernel ", kernel_.kernel->name, ", ", block_.PathOf(stmt), ", block ", block_.number_, ": ", what);
+    block_.status_ = WithPlace(
+        Internal("kernel ", kernel_.kernel->name, ", ", block_.PathOf(stmt), ", block ", block_.number_, ": ", what), PlaceOf(kernel_, stmt));
 }
 
 void AsyncWork::Execute(Warp& warp, const CStmt& stmt) {
@@ -297,34 +298,56 @@ void AsyncWork::PassOrder(Warp& warp) {
 // ---- declared barriers
 
 // The slot of an element of a declared barrier; −1 after a failure.
-int AsyncWork::BarrierSlot(Warp& warp, kir::BarrierId id, const Code& index) {
+int AsyncWork::BarrierSlot(Warp& warp, kir::BarrierId id, int64_t at, int lane) {
+  if (block_.failed()) return -1;
   const kir::Kernel& kernel = *kernel_.kernel;
   int first = kernel_.ring_slots[kernel.rings.size()];
   for (kir::BarrierId b = 0; b < id; ++b) first += kernel.barriers[b].size;
-  const int64_t at = block_.Uniform(warp, index).i;
-  if (block_.failed()) return -1;
   if (at >= 0 && at < kernel.barriers[id].size) return first + static_cast<int>(at);
-  block_.Fail(warp, 0, Cat("barrier ", kernel.barriers[id].name, " has no element ", at));
+  block_.Fail(warp, lane, Cat("barrier ", kernel.barriers[id].name, " has no element ", at));
   return -1;
 }
 
-void AsyncWork::Run(Warp& warp, const CMbarArrive& arrive) {
-  const int number = BarrierSlot(warp, arrive.barrier, arrive.index);
-  if (number < 0) return;
+// One arrival, which tells `past`.
+void AsyncWork::ArriveAt(Warp& warp, int number, int lane, const Clock& past) {
   Mbarrier& barrier = slots_[static_cast<size_t>(number)].full;
+  if (barrier.pending == 0)
+    return block_.Fail(warp, lane, Cat("more arrivals at ", SlotName(number), " than a phase counts, before its bytes have come"));
+  barrier.arriving.Join(past);
+  --barrier.pending;
+  barrier.TryComplete();
+}
+
+void AsyncWork::Run(Warp& warp, const CMbarArrive& arrive) {
+  const int number = BarrierSlot(warp, arrive.barrier, block_.Uniform(warp, arrive.index).i, 0);
+  if (number < 0) return;
   block_.SyncLanes(warp);
+  for (int lane = 0; lane < kLanes && !block_.failed(); ++lane) ArriveAt(warp, number, lane, warp.clock);
+}
+
+// Each lane tells what the whole warp knows and what it has done itself; all together, what they have done.
+void AsyncWork::ArriveByLanes(Warp& warp, const CMbarArrive& arrive, uint32_t mask, bool all) {
+  Row index;
+  std::copy_n(block_.Eval(warp, arrive.index, mask, kLanes), kLanes, index.begin());
+  const auto own = static_cast<size_t>(warp.component);
   for (int lane = 0; lane < kLanes && !block_.failed(); ++lane) {
-    if (barrier.pending == 0)
-      return block_.Fail(warp, lane,
-                         Cat("more arrivals at ", SlotName(number), " than a phase counts, before its bytes have come"));
-    barrier.arriving.Join(warp.clock);
-    --barrier.pending;
-    barrier.TryComplete();
+    if ((mask >> lane & 1) == 0) continue;
+    const auto at = static_cast<size_t>(lane);
+    const int number = BarrierSlot(warp, arrive.barrier, index[at].i, lane);
+    if (number < 0) return;
+    Clock past = warp.clock;
+    past.Learn({static_cast<int16_t>(own), static_cast<int16_t>(lane), warp.epoch, std::max(warp.own_fence, warp.lane_fence[at])});
+    if (all) {
+      past.seen[own] = warp.epoch;
+      past.fenced[own] = warp.own_fence;
+    }
+    ArriveAt(warp, number, lane, past);
   }
+  ++warp.epoch;
 }
 
 void AsyncWork::Run(Warp& warp, const CMbarWait& wait) {
-  const int number = BarrierSlot(warp, wait.barrier, wait.index);
+  const int number = BarrierSlot(warp, wait.barrier, block_.Uniform(warp, wait.index).i, 0);
   const int64_t parity = number < 0 ? 0 : block_.Uniform(warp, wait.parity).i;
   if (block_.failed()) return;
   warp.awaited = number;
@@ -335,7 +358,7 @@ void AsyncWork::Run(Warp& warp, const CMbarWait& wait) {
 
 void AsyncWork::Run(Warp& warp, const CMbarExpect& expect) {
   if (!Issues(warp)) return;
-  const int number = BarrierSlot(warp, expect.barrier, expect.index);
+  const int number = BarrierSlot(warp, expect.barrier, block_.Uniform(warp, expect.index).i, 0);
   if (number < 0) return;
   Mbarrier& barrier = slots_[static_cast<size_t>(number)].full;
   if (barrier.pending == 0 && barrier.bytes == 0)

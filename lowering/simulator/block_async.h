@@ -36,6 +36,8 @@ class AsyncWork {
   // The wgmma that may still touch a register buffer in flight.
   int StmtOf(const Warp& warp, uint32_t group) const;
   std::string SlotName(int slot) const;
+  // Arrivals of the lanes in `mask` by themselves; `all`: of all lanes of the warp.
+  void ArriveByLanes(Warp& warp, const CMbarArrive& arrive, uint32_t mask, bool all);
   // Ordinary instructions have written to the shared buffer.
   void SharedWritten(BufferId buffer);
 
@@ -71,7 +73,8 @@ class AsyncWork {
   void Run(Warp& warp, const CRelease& release);
   void ReleaseAt(Warp& warp, AsyncWork& owner, int number, uint32_t round);
   void Run(Warp& warp, const CAdvance& advance);
-  int BarrierSlot(Warp& warp, kir::BarrierId id, const Code& index);
+  int BarrierSlot(Warp& warp, kir::BarrierId id, int64_t at, int lane);
+  void ArriveAt(Warp& warp, int number, int lane, const Clock& past);
   void Run(Warp& warp, const CMbarArrive& arrive);
   void Run(Warp& warp, const CMbarWait& wait);
   void Run(Warp& warp, const CMbarExpect& expect);

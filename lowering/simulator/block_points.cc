@@ -72,6 +72,8 @@ void ThreadBlock::RunLaneStmt(Warp& warp, const CStmt& stmt, uint32_t& mask, Flo
         Blend(RowOf(warp, static_cast<Slot>(s.var)), value, mask);
       },
       [&](const CShuffle& s) { RunShuffle(warp, s, mask); },
+      [&](const CMbarArrive& s) { async_.ArriveByLanes(warp, s, mask, AllAre(warp, mask)); },
+      [&](const CProxyFence&) { FenceByLanes(warp, mask); },
       [&](const CIf& s) {
         const uint32_t taken = TrueLanes(Eval(warp, s.cond, mask, kLanes)) & mask;
         mask = RunLanes(warp, s.then_body, taken, flow) | RunLanes(warp, s.else_body, mask & ~taken, flow);
@@ -99,9 +101,22 @@ void ThreadBlock::RunLaneStmt(Warp& warp, const CStmt& stmt, uint32_t& mask, Flo
   std::visit(visitor, stmt.op);
 }
 
+// Are these all lanes of the warp that have a point?
+bool ThreadBlock::AllAre(const Warp& warp, uint32_t mask) const {
+  return points_ != nullptr && mask == (points_->layout->Valid(point_reg_, warp.index) & warp.lanes);
+}
+
+void ThreadBlock::FenceByLanes(Warp& warp, uint32_t mask) {
+  if (AllAre(warp, mask)) warp.own_fence = warp.epoch;
+  for (size_t l = 0; l < kLanes; ++l) {
+    if (mask >> l & 1) warp.lane_fence[l] = warp.epoch;
+  }
+  ++warp.epoch;
+}
+
 // All lanes that have a point must be here, those that give and those that take.
 void ThreadBlock::RunShuffle(Warp& warp, const CShuffle& shuffle, uint32_t mask) {
-  if (points_ == nullptr || mask != (points_->layout->Valid(point_reg_, warp.index) & warp.lanes))
+  if (!AllAre(warp, mask))
     return Fail(warp, 0, "not all lanes of the warp reach this shuffle together");
   const Row lanes = CopyRow(Eval(warp, shuffle.lane, mask, kLanes));
   const Row values = CopyRow(Eval(warp, shuffle.value, mask, kLanes));
@@ -178,6 +193,13 @@ void ThreadBlock::RunStore(Warp& warp, const CStore& store, uint32_t mask) {
 void ThreadBlock::RunAtomic(Warp& warp, const CAtomic& atomic, uint32_t mask) {
   const BufferInfo& info = Info(atomic.buffer);
   if (info.layout != nullptr) return Fail(warp, 0, "atomics are for memory, not registers");
+  if (atomic.prev != kNoId) {
+    if ((mask & ~replica_zero_) != 0) return Fail(warp, 0, "an atomic gives but one replica the value before");
+    Value* const before = RowOf(warp, static_cast<Slot>(atomic.prev));
+    for (int l = 0; l < kLanes; ++l) {
+      if (mask >> l & 1) before[l] = Value{};
+    }
+  }
   mask &= replica_zero_;
   if (mask == 0) return;
   std::vector<Row> rows;
@@ -199,6 +221,7 @@ void ThreadBlock::RunAtomic(Warp& warp, const CAtomic& atomic, uint32_t mask) {
     EvalOp(instr, &old, operand + l, nullptr, &result, 1);
     if (info.source->space == kir::Space::kShared) async_.SharedWritten(atomic.buffer);
     StoreRow(type, &result, 1, memory, 1);
+    if (atomic.prev != kNoId) RowOf(warp, static_cast<Slot>(atomic.prev))[l] = old;
   }
 }
 

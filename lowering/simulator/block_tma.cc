@@ -61,6 +61,7 @@ Observer AsyncWork::AsyncObserver(const Warp& warp, int lane, int component, uin
   now.self.component = static_cast<int16_t>(component);
   now.self.epoch = epoch;
   now.self.lane = kNoLane;
+  if (lane >= 0) now.own_fence = std::max(now.own_fence, warp.lane_fence[static_cast<size_t>(lane)]);
   return now;
 }
 
@@ -133,7 +134,7 @@ void AsyncWork::Run(Warp& warp, const CStmt& stmt, const CTmaLoad& load) {
 
 // Into a tile of its own, counted by a declared barrier.
 void AsyncWork::LoadAt(Warp& warp, const CStmt& stmt, const CTmaLoad& load) {
-  const int number = BarrierSlot(warp, load.barrier, load.index);
+  const int number = BarrierSlot(warp, load.barrier, block_.Uniform(warp, load.index).i, 0);
   if (number < 0) return;
   const int64_t version = load.has_version ? block_.Uniform(warp, load.version).i : 0;
   PendingLoad work{&stmt, number, slots_[static_cast<size_t>(number)].full.phase, version, 0, Coords(warp, load.tile)};

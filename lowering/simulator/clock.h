@@ -33,6 +33,12 @@ struct Components {
   int Slot(int slot) const { return 4 * warps + slot; }
 };
 
+// How far the past of one lane is known, where it alone told it.
+struct LanePast {
+  int16_t component = 0, lane = 0;
+  uint32_t seen = 0, fenced = 0;
+};
+
 struct Clock {
   Clock() = default;
   explicit Clock(const Components& components)
@@ -40,13 +46,37 @@ struct Clock {
   void Join(const Clock& other) {
     for (size_t i = 0; i < seen.size(); ++i) seen[i] = std::max(seen[i], other.seen[i]);
     for (size_t i = 0; i < fenced.size(); ++i) fenced[i] = std::max(fenced[i], other.fenced[i]);
+    for (const LanePast& past : other.lanes) Learn(past);
+  }
+  void Learn(const LanePast& past) {
+    for (LanePast& known : lanes) {
+      if (known.component != past.component || known.lane != past.lane) continue;
+      known.seen = std::max(known.seen, past.seen);
+      known.fenced = std::max(known.fenced, past.fenced);
+      return;
+    }
+    lanes.push_back(past);
   }
   void Reset() {
     std::fill(seen.begin(), seen.end(), 0);
     std::fill(fenced.begin(), fenced.end(), 0);
+    lanes.clear();
+  }
+  bool Knows(const Agent& agent) const {
+    return agent.epoch <= seen[static_cast<size_t>(agent.component)] || agent.epoch <= OfLane(agent).seen;
+  }
+  bool KnowsFenced(const Agent& agent) const {
+    return agent.epoch <= fenced[static_cast<size_t>(agent.component)] || agent.epoch <= OfLane(agent).fenced;
+  }
+  LanePast OfLane(const Agent& agent) const {
+    for (const LanePast& past : lanes) {
+      if (past.component == agent.component && past.lane == agent.lane) return past;
+    }
+    return {};
   }
   std::vector<uint32_t> seen;
   std::vector<uint32_t> fenced;  // by warp: its writes up to here went through a ProxyFence of their thread
+  std::vector<LanePast> lanes;
 };
 
 // Who touches memory now, and what that thread knows.
@@ -67,7 +97,7 @@ inline bool SameThread(const Agent& earlier, const Observer& now) {
 inline bool Ordered(const Agent& earlier, const Observer& now) {
   if (earlier.block != now.self.block) return false;
   if (SameThread(earlier, now)) return true;
-  if (earlier.epoch <= now.clock->seen[static_cast<size_t>(earlier.component)]) return true;
+  if (now.clock->Knows(earlier)) return true;
   return (earlier.component == now.store_read && earlier.epoch <= now.stores_read) ||
          (earlier.component == now.store_write && earlier.epoch <= now.stores_written);
 }
@@ -76,7 +106,7 @@ inline bool Ordered(const Agent& earlier, const Observer& now) {
 inline bool Fenced(const Agent& write, const Observer& now) {
   if (!now.proxy || static_cast<size_t>(write.component) >= now.clock->fenced.size()) return true;
   if (SameThread(write, now)) return write.epoch <= now.own_fence;
-  return write.epoch <= now.clock->fenced[static_cast<size_t>(write.component)];
+  return now.clock->KnowsFenced(write);
 }
 
 }  // namespace tilert::sim

@@ -213,6 +213,7 @@ absl::StatusOr<CStmt> Compiler::Statement(const kir::Stmt& stmt, const std::stri
     named += Cat("(", kernel_.buffers[copy->src.buffer].name, " to ", kernel_.buffers[copy->dst.buffer].name, ")");
   }
   if (const std::string what = Operand(kernel_, stmt); !what.empty()) named += Cat("(", what, ")");
+  result_.locs.push_back(stmt.loc);
   result_.paths.push_back(stmt.loc.line != 0 ? Cat(named, " (line ", stmt.loc.line, ")") : named);
   const absl::Status place = CheckPlace(stmt);
   absl::StatusOr<decltype(CStmt::op)> op = place.ok() ? Operation(stmt, named, result.number) : place;
@@ -269,8 +270,8 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, c
       },
       [&](const kir::Atomic& s) -> Result {
         const DType type = kernel_.buffers[s.buffer].dtype;
-        if (IsFloat(type) && s.op == AtomicOp::kAdd) result_.float_atomics = true;
-        return Point(CAtomic{s.op, s.buffer, Codes(s.indices), exprs_.CompileAs(s.value, type)}, number);
+        if ((IsFloat(type) && s.op == AtomicOp::kAdd) || s.prev != kNoId) result_.order_matters = true;
+        return Point(CAtomic{s.op, s.buffer, Codes(s.indices), exprs_.CompileAs(s.value, type), s.prev}, number);
       },
       [&](const kir::Copy& s) -> Result {
         CCopy copy{s.method, Access(s.dst), Access(s.src), Tables(s.layout), s.width, {}, static_cast<bool>(s.fill)};
@@ -377,7 +378,8 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Roles(const kir::Roles& roles, con
 
 absl::StatusOr<decltype(CStmt::op)> Compiler::AsyncOperation(const kir::Stmt& stmt, const std::string& path) {
   using Result = absl::StatusOr<decltype(CStmt::op)>;
-  if (in_points_) return Internal("this statement may not stand inside Elementwise");
+  const bool by_thread = std::holds_alternative<kir::MbarArrive>(stmt.op) || std::holds_alternative<kir::ProxyFence>(stmt.op);
+  if (in_points_ && !by_thread) return Internal("this statement may not stand inside Elementwise");
   const Overloaded visitor{
       [&](const kir::Roles& s) -> Result { return Roles(s, path); },
       [&](const kir::ForTiles& s) -> Result {
@@ -413,7 +415,7 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::AsyncOperation(const kir::Stmt& st
       [&](const kir::TmaStore& s) -> Result {
         TILERT_ASSIGN_OR_RETURN(CTmaTile tile, TmaTile(s.map, s.src, s.coords, store_shares_));
         const bool add = s.op == kir::StoreOp::kAdd;
-        result_.float_atomics = result_.float_atomics || (add && IsFloat(kernel_.buffers[s.src].dtype));
+        result_.order_matters = result_.order_matters || (add && IsFloat(kernel_.buffers[s.src].dtype));
         CTmaStore store{std::move(tile), {}, static_cast<bool>(s.version), add};
         if (s.version) store.version = exprs_.Compile(s.version);
         return store;
@@ -455,6 +457,17 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::AsyncOperation(const kir::Stmt& st
 }
 
 }  // namespace
+
+absl::Status WithPlace(absl::Status failure, const std::string& place) {
+  if (!place.empty()) failure.SetPayload(kPlacePayload, absl::Cord(ToAbsl(place)));
+  return failure;
+}
+
+std::string PlaceOf(const Compiled& kernel, int stmt) {
+  const SourceLoc& loc = kernel.locs[static_cast<size_t>(stmt)];
+  if (loc.line == 0 || loc.file >= kernel.kernel->files.size()) return "";
+  return Cat(kernel.kernel->files[loc.file], ":", loc.line, ":", loc.column);
+}
 
 absl::StatusOr<Compiled> CompileKernel(const kir::Kernel& kernel, const std::vector<int64_t>& dims,
                                        const std::vector<Value>& scalars) {

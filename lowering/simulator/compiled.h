@@ -36,7 +36,7 @@ struct CLet { VarId var; Code value; };
 // An Elementwise; or one memory statement outside of one, as the single point of a layout without dimensions.
 struct CPoints { std::shared_ptr<const LayoutTables> layout; std::vector<VarId> vars; CBlock body; };
 struct CStore { BufferId buffer; std::vector<Code> indices; Code value; };
-struct CAtomic { AtomicOp op; BufferId buffer; std::vector<Code> indices; Code value; };
+struct CAtomic { AtomicOp op; BufferId buffer; std::vector<Code> indices; Code value; VarId prev; };
 struct CPrint { std::vector<Code> args; };
 struct CAssert { Code cond; std::string message; };
 
@@ -92,12 +92,18 @@ struct Compiled {
   int shared_cell_bytes = 0;       // granularity of the shadow, divides every element; 0: no shared buffers
   CBlock body;
   std::vector<std::string> paths;  // of each statement
-  bool float_atomics = false;      // results depend on order
+  std::vector<SourceLoc> locs;     // of each, too
+  bool order_matters = false;      // to the results: float atomics, values before atomics
   bool persistent = false;         // walks over its tiles
   int wgmmas = 0;
   std::vector<int> ring_slots;     // by RingId: index of its first slot among those of all rings; one more at the end
   std::vector<std::vector<BufferId>> overlaps;  // of a shared buffer: those with bytes in common, itself too
 };
+
+// The failure, told where in the source it is (SimulatedPlace); as it is where that is not known.
+inline constexpr char kPlacePayload[] = "tilert/place";
+absl::Status WithPlace(absl::Status failure, const std::string& place);
+std::string PlaceOf(const Compiled& kernel, int stmt);
 
 // Internal when a statement is not what KernelIr allows: a layout that is not the instruction's, a copy that its method cannot
 // do. `kernel` must outlive the result.

@@ -1,6 +1,7 @@
 // A warp in execution: registers, control, and the asynchronous work it has issued.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -89,6 +90,7 @@ struct Warp {
   Clock clock;                             // what all its lanes know
   uint32_t epoch = 1;                      // of its accesses
   uint32_t own_fence = 0;                  // the last epoch before a ProxyFence
+  std::array<uint32_t, kLanes> lane_fence{};  // and before one of each lane by itself
   std::vector<int64_t> positions;          // by RingId
   std::vector<std::vector<int64_t>> held;  // by RingId: positions acquired and not released
   int64_t order_waits = 0, order_passes = 0;

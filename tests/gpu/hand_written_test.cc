@@ -1,6 +1,6 @@
 // Programs that divide the work between threads themselves (tests/lowering/threads.py: shuffles, roles, declared barriers, copies
-// and products in flight) on the GPU: exactly what the executor computes from small integers. Without a GPU the tests are
-// skipped. $TILERT_FAMILY chooses the lowering.
+// and products in flight), atomics that give the value before and random numbers (atomics.py, random.py) on the GPU: exactly what
+// the executor computes from small integers. Without a GPU the tests are skipped. $TILERT_FAMILY chooses the lowering.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -41,16 +41,16 @@ class HandWritten : public testing::Test {
     auto device = tool::Device::Open(std::move(options));
     if (!device.ok()) GTEST_SKIP() << device.status();
     device_ = *std::move(device);
-    // In a pack the source lies beside the tests.
-    path_ = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "threads.py";
-    if (!std::filesystem::exists(path_)) path_ = TILERT_SOURCE_DIR "/tests/lowering/threads.py";
-    auto text = tool::ReadFile(path_);
-    ASSERT_TRUE(text.ok()) << text.status();
-    text_ = *std::move(text);
   }
 
-  void Check(const std::string& entry, const std::vector<Dims>& cases, const frontend::Settings& settings = {}) {
-    const auto program = tool::CompileEntry(path_, text_, entry, settings);
+  void Check(const std::string& entry, const std::vector<Dims>& cases, const frontend::Settings& settings = {},
+             const std::string& file = "threads.py") {
+    // In a pack the sources lie beside the tests.
+    std::string path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / file;
+    if (!std::filesystem::exists(path)) path = TILERT_SOURCE_DIR "/tests/lowering/" + file;
+    const auto text = tool::ReadFile(path);
+    ASSERT_TRUE(text.ok()) << text.status();
+    const auto program = tool::CompileEntry(path, *text, entry, settings);
     ASSERT_TRUE(program.ok()) << program.status();
     for (const Dims& dims : cases) {
       SCOPED_TRACE(testing::Message() << entry << " " << testing::PrintToString(dims));
@@ -83,7 +83,6 @@ class HandWritten : public testing::Test {
   }
 
   std::unique_ptr<tool::Device> device_;
-  std::string path_, text_;
   uint64_t seed_ = 0;
 };
 
@@ -100,6 +99,22 @@ TEST_F(HandWritten, Gathered) {
 }
 TEST_F(HandWritten, ThreeRoles) { Check("matmul_three_roles", Products({0, 64, 200, 1024})); }
 TEST_F(HandWritten, Halves) { Check("matmul_halves", Products({32, 100, 1024})); }
+TEST_F(HandWritten, SingleThreadsArrive) {
+  for (const char* entry : {"thread_arrives", "lanes_arrive", "rounds_of_arrivals"}) Check(entry, {{}});
+  Check("matmul_elected", Products({0, 32, 64, 96, 160, 1024}));
+}
+TEST_F(HandWritten, ValuesBeforeAtomics) {
+  for (const char* entry : {"tickets", "of_the_block", "by_thread", "in_memory", "in_turn"}) Check(entry, {{}}, {}, "atomics.py");
+  for (const char* op : {"add", "max", "min"}) {
+    for (const char* type : {"float32", "float16", "bfloat16", "float64", "int32", "uint32", "int64", "uint64"}) {
+      const frontend::Settings settings = {{"op", std::string(op)}, {"dtype", std::string(type)}};
+      Check("into_fragment", {{}}, settings, "atomics.py");
+    }
+  }
+}
+TEST_F(HandWritten, RandomNumbers) {
+  for (const char* entry : {"one_thread", "sequences", "floats"}) Check(entry, {{}}, {}, "random.py");
+}
 
 }  // namespace
 }  // namespace tilert::gpu

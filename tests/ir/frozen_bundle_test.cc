@@ -1,6 +1,7 @@
 // Bundles written by each released version must read as what they were. tests/frozen/bundle_v1_0.tilert was written once, from
-// SampleBundle(), bundle_v1_1.tilert from StagedBundle(), bundle_v1_2.tilert from ClusteredBundle(). To make the file of a new
-// version: frozen_bundle_test --update, with the name of the new file here; never rewrite one that is there.
+// SampleBundle(), bundle_v1_1.tilert from StagedBundle(), bundle_v1_2.tilert from ClusteredBundle(), bundle_v1_3.tilert from
+// SharedBundle(). To make the file of a new version: frozen_bundle_test --update, with the name of the new file here; never
+// rewrite one that is there.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -82,6 +83,51 @@ Bundle ClusteredBundle() {
   return bundle;
 }
 
+// A loop that all blocks share if a constant says so, one that they always share, values before atomics, and code that leaves
+// sums in the workspace.
+Bundle SharedBundle() {
+  Bundle bundle;
+  for (const bool always : {false, true}) {
+    ProgramBuilder b(always ? "always_shared" : "shared");
+    Val n = b.Dim("N"), split = always ? Val(0) : b.Constant("split", {1, 0});
+    Buf x = b.Tensor("X", DType::kFloat32, {n, 64}), y = b.Tensor("Y", DType::kFloat32, {64}, Access::kOut);
+    Buf done = b.Tensor("Done", DType::kInt32, {2}, Access::kInOut);
+    b.Launch<1>("k0", {CeilDiv(n, 64)}, 128);
+    Buf tile = b.Shared("tile", DType::kFloat32, {64}), sum = b.Fragment("sum", DType::kFloat32, {64});
+    b.Fill(sum, Val(0.0));
+    Val k = b.OpenFor(ForKind::kPipelined, "k", 0, n, 1, 2, {}, {}, split);
+    b.Copy(x.At({k, 0}, {1, 64}), tile);
+    Val i = b.OpenParallel({"i"}, {64})[0];
+    b.Store(sum, {i}, sum(i) + tile(i));
+    b.Close();
+    b.Close();
+    b.Copy(sum, y);
+    const VarId before = b.NewVar("before", DType::kInt32);
+    b.Add(Atomic{AtomicOp::kAdd, done.id(), {b.Index(0)}, b.E(b.Int(1, DType::kInt32)), MemoryOrder::kAcqRel,
+                 MemoryScope::kDevice, before});
+    b.Atomic(AtomicOp::kMax, done, {1}, b.VarVal(before));
+    b.Close();
+    bundle.programs.push_back(*b.Build());
+  }
+  PrebuiltCubin cubin;
+  cubin.program_digest = ProgramDigest(bundle.programs[0]);
+  cubin.constants = {{"split", 0}};
+  cubin.alignment = {16, 16, 16};
+  cubin.dim_divisor = {1};
+  cubin.target = "sm_90a";
+  cubin.launch_abi = 4;
+  using Kind = CubinKernel::Arg::Kind;
+  CubinKernel kernel{"shared_k0", {{Kind::kTensor, 1, 8}, {Kind::kDim, 0, 8}, {Kind::kGiven, 65536, 8}}, 128, 65536, false};
+  kernel.persistent = true;
+  cubin.kernels = {kernel};
+  cubin.code = bundle.Own(
+      "\x7f"
+      "ELF");
+  cubin.code_sha256 = Sha256Of(cubin.code);
+  bundle.cubins = {cubin};
+  return bundle;
+}
+
 void WriteIfMissing(const std::string& file, const std::string& bytes) {
   const std::filesystem::path path = std::filesystem::path(TILERT_SOURCE_DIR) / file;
   if (std::getenv("TILERT_UPDATE_GOLDEN") == nullptr || std::filesystem::exists(path)) return;
@@ -110,6 +156,8 @@ TEST(FrozenBundle, Version1_0Reads) { ExpectReads("tests/frozen/bundle_v1_0.tile
 TEST(FrozenBundle, Version1_1Reads) { ExpectReads("tests/frozen/bundle_v1_1.tilert", 1, StagedBundle()); }
 
 TEST(FrozenBundle, Version1_2Reads) { ExpectReads("tests/frozen/bundle_v1_2.tilert", 2, ClusteredBundle()); }
+
+TEST(FrozenBundle, Version1_3Reads) { ExpectReads("tests/frozen/bundle_v1_3.tilert", 3, SharedBundle()); }
 
 // Digests are keys of caches and of cubins: what identifies a program must not change.
 TEST(FrozenBundle, DigestsAreStable) {

@@ -218,7 +218,7 @@ void Generator::ElementStmt(int depth, bool threads) {
     case 2:
       return b_.Add(Atomic{static_cast<AtomicOp>(1 + Pick(3)), outputs_[0].id(), b_.Es(Subscripts(outputs_[0], 1)),
                            b_.E(Value(DType::kFloat32, 1)), static_cast<MemoryOrder>(1 + Pick(4)),
-                           static_cast<MemoryScope>(1 + Pick(3))});
+                           static_cast<MemoryScope>(1 + Pick(3)), Flip() ? b_.NewVar(Name("before"), DType::kFloat32) : kNoId});
     case 3: {
       Buf own = b_.Alloc(Name("own"), kNumbers[Pick(9)], Scope::kLocal, {4});
       b_.Fill(own, Number(own.buffer().dtype));

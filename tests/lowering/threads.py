@@ -368,10 +368,10 @@ def warp_arrives(A: T.Tensor((96,), "float32", access="in"), B: T.Tensor((96,), 
 
 @tilelang.jit
 def thread_arrives(A, n=64):
-    """A single thread arrives: no warp comes to that as one."""
+    """A single thread arrives for all, which have met before."""
     A: T.Tensor((n,), "float32")
     B = T.empty((n,), "float32")
-    with T.Kernel(1, threads=64) as bx:
+    with T.Kernel(1, threads=n) as bx:
         tx = T.get_thread_binding()
         s = T.alloc_shared((n,), "float32")
         bar = T.alloc_barrier(1)
@@ -382,3 +382,82 @@ def thread_arrives(A, n=64):
         T.barrier_wait(bar, 0)
         B[tx] = s[n - 1 - tx]
     return B
+
+
+@T.prim_func
+def lanes_arrive(A: T.Tensor((64,), "float32", access="in"), B: T.Tensor((64,), "float32", access="out")):
+    """Five lanes of each warp tell of their element, each at a barrier of its own, of which all wait for all."""
+    with T.Kernel(1, threads=64) as bx:
+        s = T.alloc_shared((10,), "float32")
+        bar = T.alloc_barrier(1, shape=(10,))
+        with T.thread_region() as tx:
+            if tx % 32 < 5:
+                s[(tx // 32) * 5 + tx % 32] = A[tx]
+                T.barrier_arrive(bar[(tx // 32) * 5 + tx % 32])
+            for i in T.serial(10):
+                T.barrier_wait(bar[i], 0)
+            B[tx] = s[tx % 10]
+
+
+@T.prim_func
+def rounds_of_arrivals(A: T.Tensor((40,), "float32", access="in"), B: T.Tensor((40,), "float32", access="out")):
+    """Threads that are no whole warps: each in turn gives the next one a sum."""
+    with T.Kernel(1, threads=40) as bx:
+        s = T.alloc_shared((40,), "float32")
+        bar = T.alloc_barrier(1, shape=(1,))
+        met = T.alloc_barrier(40, shape=(1,))
+        T.copy(A, s)
+        T.barrier_arrive(met[0])
+        with T.thread_region() as tx:
+            T.barrier_wait(met[0], 0)
+            for i in T.serial(1, 40):
+                if tx == i - 1:
+                    s[i] = s[i] + s[i - 1]
+                    T.barrier_arrive(bar[0])
+                T.barrier_wait(bar[0], (i - 1) % 2)
+        T.copy(s, B)
+
+
+@tilelang.jit
+def matmul_elected(A, B, block_M=64, block_N=64, block_K=32, dtype="float16"):
+    """One thread of each role arrives for all of it: behind copies, and behind products."""
+    M, N, K = T.const("M, N, K")
+    A: T.Tensor((M, K), dtype)
+    B: T.Tensor((K, N), dtype)
+    C = T.empty((M, N), dtype)
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=256) as (bx, by):
+        tx = T.get_thread_binding()
+        A_shared = T.alloc_shared((block_M, block_K), dtype)
+        B_shared = T.alloc_shared((block_K, block_N), dtype)
+        C_local = T.alloc_fragment((block_M, block_N), "float32")
+        data_is_ready = T.alloc_barrier(1)
+        compute_is_done = T.alloc_barrier(1)
+        with T.ws(1):
+            T.clear(C_local)
+        for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=0):
+            with T.ws(0):
+                T.barrier_wait(compute_is_done, (ko + 1) % 2)
+                T.tma_copy(A[by * block_M, ko * block_K], A_shared, barrier=data_is_ready)
+                T.copy(B[ko * block_K, bx * block_N], B_shared, disable_tma=True)
+                if tx == 0:
+                    T.barrier_arrive(data_is_ready)
+            with T.ws(1):
+                T.barrier_wait(data_is_ready, ko % 2)
+                T.gemm(A_shared, B_shared, C_local)
+                if T.shuffle_elect(128):
+                    T.barrier_arrive(compute_is_done)
+        with T.ws(1):
+            T.copy(C_local, C[by * block_M, bx * block_N])
+    return C
+
+
+@T.prim_func
+def threads_wait(A: T.Tensor((64,), "float32", access="in"), B: T.Tensor((64,), "float32", access="out")):
+    """A single thread waits: its warp has no way to go on without it."""
+    with T.Kernel(1, threads=64) as bx:
+        bar = T.alloc_barrier(64, shape=(1,))
+        with T.thread_region() as tx:
+            T.barrier_arrive(bar[0])
+            if tx == 0:
+                T.barrier_wait(bar[0], 0)
+            B[tx] = A[tx]

@@ -67,17 +67,95 @@ TEST(ThreadRegions, WarpArrives) {
   ExpectAllNeeded(Threads("warp_arrives"), shapes);
 }
 
-// Single threads may not: the code would hang or count 32 arrivals for one.
+// So may single threads, in the block's name or in their own.
 TEST(ThreadRegions, SingleThreadArrives) {
-  const Program program = Threads("thread_arrives");
+  for (const char* threads : {"n=32", "n=64"}) {
+    const int64_t n = std::string(threads) == "n=32" ? 32 : 64;
+    const std::vector<Tensors> shapes = {{{kF32, {n}}, {kF32, {n}}}};
+    ExpectAgrees(Threads("thread_arrives", threads), shapes, {}, threads);
+    // Behind the barrier the wait finds what it waits for.
+    ExpectAllNeeded(Threads("thread_arrives", threads), shapes, "MbarArrive");
+    ExpectAllNeeded(Threads("thread_arrives", threads), shapes, "BarSync");
+  }
+}
+TEST(ThreadRegions, LanesArrive) {
+  const std::vector<Tensors> shapes = {{{kF32, {64}}, {kF32, {64}}}};
+  ExpectAgrees(Threads("lanes_arrive"), shapes, {}, "lanes arrive");
+  ExpectAllNeeded(Threads("lanes_arrive"), shapes, "MbarArrive");
+}
+TEST(ThreadRegions, RoundsOfArrivals) {
+  const std::vector<Tensors> shapes = {{{kF32, {40}}, {kF32, {40}}}};
+  ExpectAgrees(Threads("rounds_of_arrivals"), shapes, kSums, "rounds of arrivals");
+  ExpectAllNeeded(Threads("rounds_of_arrivals"), shapes, "MbarArrive");
+}
+
+void EraseBarSyncs(kir::Block& block) {
+  std::erase_if(block, [](const kir::Stmt& stmt) { return std::holds_alternative<kir::BarSync>(stmt.op); });
+  for (kir::Stmt& stmt : block) {
+    for (kir::Block* child : kir::ChildBlocks(stmt)) EraseBarSyncs(*child);
+  }
+}
+absl::Status WithoutBarSyncs(const Program& program, int64_t n) {
+  absl::StatusOr<std::vector<kir::Kernel>> kernels = PlanAll(program, GeneralArgClass(program), "sm_80");
+  if (!kernels.ok()) return kernels.status();
+  EraseBarSyncs(kernels->front().body);
+  Args args = MakeArgs({{kF32, {n}}, {kF32, {n}}}, 4);
+  return SimulateAll(program, *kernels, args.tensors(), {}, {});
+}
+
+// An arrival tells what its thread has done, and of no other lane of the warp.
+TEST(ThreadRegions, AnArrivalTellsOfItsThread) {
+  EXPECT_EQ(WithoutBarSyncs(Threads("lanes_arrive"), 64), absl::OkStatus());
+  EXPECT_THAT(WithoutBarSyncs(Threads("thread_arrives", "n=32"), 32).message(),
+              testing::HasSubstr("reads what is written, not ordered before it, by warp 0 lane "));
+  EXPECT_FALSE(WithoutBarSyncs(Threads("thread_arrives", "n=64"), 64).ok());  // the other warp may not even have written yet
+}
+
+TEST(ThreadRegions, SingleThreadsDoNotWait) {
+  const Program program = Threads("threads_wait");
   ASSERT_FALSE(program.launches.empty());
   for (const char* arch : {"sm_80", "sm_90a"}) {
     const auto kernels = PlanAll(program, FastArgClass(program), arch);
     ASSERT_FALSE(kernels.ok()) << arch;
     EXPECT_THAT(kernels.status().message(),
-                testing::HasSubstr("a barrier that single threads of a warp come to is not lowered to GPU code"));
+                testing::HasSubstr("a barrier that single threads of a warp wait at is not lowered to GPU code"));
     EXPECT_THAT(kernels.status().message(), testing::HasSubstr("threads.py:"));
   }
+}
+
+// The executor tells a program that forgets to meet before one thread arrives for all.
+TEST(ThreadRegions, TheExecutorKnowsWhoArrived) {
+  for (const bool meet : {false, true}) {
+    const std::string sync = meet ? "            T.sync_threads()\n" : "";
+    const absl::StatusOr<Program> program = frontend::Compile(
+        "import tilelang.language as T\n"
+        "@T.prim_func\n"
+        "def k(A: T.Tensor((64,), \"float32\", access=\"in\"), B: T.Tensor((64,), \"float32\", access=\"out\")):\n"
+        "    with T.Kernel(1, threads=64) as bx:\n"
+        "        s = T.alloc_shared((64,), \"float32\")\n"
+        "        bar = T.alloc_barrier(1, shape=(1,))\n"
+        "        with T.thread_region() as tx:\n"
+        "            s[tx] = A[tx]\n" + sync +
+        "            if tx == 0:\n"
+        "                T.barrier_arrive(bar[0])\n"
+        "            T.barrier_wait(bar[0], 0)\n"
+        "            B[tx] = s[63 - tx]\n",
+        "k.py", "k", {});
+    ASSERT_TRUE(program.ok()) << program.status();
+    Args args = MakeArgs({{kF32, {64}}, {kF32, {64}}});
+    const absl::Status status = Execute(*program, args.tensors(), {}, Checked());
+    EXPECT_EQ(status.ok(), meet) << status;
+    EXPECT_EQ(status.message().find("is accessed by two threads without a barrier between them") != std::string::npos, !meet);
+  }
+}
+
+// Behind copies and products of all threads of a role one of them arrives: the others' are done.
+TEST(ProgramRoles, OneThreadArrivesForItsRole) {
+  const std::vector<Tensors> shapes = {Products(64, 64, 0), Products(1, 8, 32), Products(65, 72, 64), Products(64, 64, 160)};
+  ExpectAgrees(Threads("matmul_elected"), shapes, {.relative = 0x1p-10, .of_magnitude = 0x1p-18}, "elected");
+  ExpectAllNeeded(Threads("matmul_elected"), {Products(64, 64, 96)}, "Mbar");
+  ExpectAllNeeded(Threads("matmul_elected"), {Products(64, 64, 96)}, "BarSync");
+  ExpectAllNeeded(Threads("matmul_elected"), {Products(64, 64, 96)}, "Proxy");
 }
 
 TEST(ProgramRoles, TwoRoles) {
@@ -139,7 +217,8 @@ TEST(ProgramRoles, CopiesWaitedForByHand) {
 // The printed form says with tilert's own words what the sources say with TileLang's.
 TEST(ProgramRoles, TheirTextReadsBack) {
   for (const char* entry : {"row_sums", "gemv", "butterfly", "ranks", "matmul_two_roles", "matmul_two_stages", "matmul_in_flight",
-                            "matmul_gathered", "matmul_three_roles", "matmul_halves", "staged_copy"}) {
+                            "matmul_gathered", "matmul_three_roles", "matmul_halves", "staged_copy",
+                            "thread_arrives", "matmul_elected"}) {
     const std::string text = PrintProgram(Threads(entry));
     const absl::StatusOr<Program> again = frontend::Compile(text, "printed.py", entry, {});
     ASSERT_TRUE(again.ok()) << entry << ": " << again.status();

@@ -325,6 +325,80 @@ TEST_F(ToolTest, EmitAndLayout) {
   EXPECT_THAT(none.err, HasSubstr("no tile 'zebra'"));
 }
 
+// The kernels that a program becomes, in the simulator.
+TEST_F(ToolTest, EmitSimulates) {
+  const std::string bundle = AddBundle();
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    const ToolResult dynamic =
+        Tilert({"emit", bundle, "--arch", arch, "--simulate", "--extent", "N=2311", "--interleavings", "3"});
+    EXPECT_EQ(dynamic.exit_code, 0) << dynamic.err;
+    EXPECT_THAT(dynamic.out, AllOf(HasSubstr(std::string(arch) + ": 3 interleavings, no fault found"),
+                                   HasSubstr("C: largest difference from the executor 0"), Not(HasSubstr("extern \"C\""))));
+  }
+  EXPECT_EQ(Tilert({"emit", bundle, "--simulate", "--dim", "N=64", "--seed", "5", "--general"}).exit_code, 0);
+  const std::string a = Npy("a.npy", Floats({1, 2, 3})), b = Npy("b.npy", Floats({1, 2, 4}));
+  EXPECT_EQ(Tilert({"emit", bundle, "--simulate", "--in", "A=" + a, "--in", "B=" + b}).exit_code, 0);
+  const ToolResult product = Tilert({"emit", Source("gemm.py"), "--entry", "gemm", "--arch", "sm_90a", "--set", "block_M=64",
+                                     "--set", "block_N=64", "--simulate", "--interleavings", "1", "--extent", "M=65", "--extent",
+                                     "N=72", "--extent", "K=40"});
+  EXPECT_EQ(product.exit_code, 0) << product.err;
+  const std::vector<std::pair<std::vector<std::string>, const char*>> wrong = {
+      {{"--simulate"}, "--extent NAME=N"},
+      {{"--simulate", "--extent", "Z=3"}, "no dim 'Z'"},
+      {{"--simulate", "--dim", "N=64", "--extent", "N=65"}, "the code is for N=64 only"},
+      {{"--simulate", "--extent", "N=64", "--kernel-ir"}, "leave out --kernel-ir"},
+      {{"--simulate", "--extent", "N=64", "--interleavings", "0"}, "--interleavings needs a whole number"},
+      {{"--seed", "3"}, "--seed belongs to --simulate"},
+  };
+  for (const auto& [arguments, message] : wrong) {
+    std::vector<std::string> words = {"emit", bundle};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    const ToolResult result = Tilert(words);
+    EXPECT_EQ(result.exit_code, 2) << message;
+    EXPECT_THAT(result.err, HasSubstr(message));
+  }
+}
+
+// What it finds is shown in the source, and told by the place alone where only the bundle is there.
+TEST_F(ToolTest, EmitSimulateShowsFaultsInTheSource) {
+  const std::string source = Path("faults.py");
+  WriteText(source,
+            "import tilelang.language as T\n"
+            "@T.prim_func\n"
+            "def race(B: T.Tensor((4,), \"int32\")):\n"
+            "    with T.Kernel(4, threads=32) as bx:\n"
+            "        B[0] = bx\n"
+            "@T.prim_func\n"
+            "def hang(B: T.Tensor((4,), \"int32\")):\n"
+            "    with T.Kernel(1, threads=64) as bx:\n"
+            "        bar = T.alloc_barrier(65)\n"
+            "        T.barrier_arrive(bar)\n"
+            "        T.barrier_wait(bar, 0)\n"
+            "        B[0] = 1\n"
+            "@T.prim_func\n"
+            "def unwritten(B: T.Tensor((64,), \"int32\")):\n"
+            "    with T.Kernel(1, threads=64) as bx:\n"
+            "        s = T.alloc_shared((64,), \"int32\")\n"
+            "        T.copy(s, B)\n");
+  struct Fault {
+    const char *entry, *place, *line, *message;
+  };
+  for (const Fault& fault : {Fault{"race", "faults.py:5:9: error: ", "B[0] = bx\n          ^", "not ordered before it"},
+                             Fault{"hang", "faults.py:11:9: error: ", "T.barrier_wait(bar, 0)\n          ^", "deadlock: "},
+                             Fault{"unwritten", "faults.py:17:9: error: ", "T.copy(s, B)\n          ^", "never written"}}) {
+    const ToolResult result = Tilert({"emit", source, "--entry", fault.entry, "--simulate"});
+    EXPECT_EQ(result.exit_code, 1) << fault.entry;
+    EXPECT_EQ(result.out, "") << fault.entry;
+    EXPECT_THAT(result.err, AllOf(StartsWith(fault.place), HasSubstr(fault.line),
+                                  HasSubstr(fault.message), HasSubstr("(seed 1, interleaving ")));
+    const std::string bundle = Path(std::string(fault.entry) + ".tilert");
+    EXPECT_EQ(Tilert({"compile", source, "--entry", fault.entry, "-o", bundle}).exit_code, 0);
+    const ToolResult from_bundle = Tilert({"emit", bundle, "--simulate"});
+    EXPECT_EQ(from_bundle.exit_code, 1);
+    EXPECT_THAT(from_bundle.err, AllOf(StartsWith(fault.place), HasSubstr(fault.message)));
+  }
+}
+
 // A knob of the schedule goes from --set through the bundle into the plan.
 TEST_F(ToolTest, StagesOfAPipelineAreAKnob) {
   const std::string bundle = Path("gemm.tilert");
