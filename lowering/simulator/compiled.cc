@@ -290,9 +290,8 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Operation(const kir::Stmt& stmt, c
       [&](const kir::Atomic& s) -> Result {
         const DType type = kernel_.buffers[s.buffer].dtype;
         if ((IsFloat(type) && s.op == AtomicOp::kAdd) || s.prev != kNoId) result_.order_matters = true;
-        return Point(
-            CAtomic{s.op, s.buffer, Codes(s.indices), exprs_.Inside(s.buffer, s.indices), exprs_.CompileAs(s.value, type), s.prev},
-            number);
+        return Point(CAtomic{s.op, s.buffer, Codes(s.indices), exprs_.Inside(s.buffer, s.indices), exprs_.CompileAs(s.value, type), s.prev},
+                     number);
       },
       [&](const kir::Copy& s) -> Result {
         CCopy copy{s.method, Access(s.dst), Access(s.src), Tables(s.layout), s.width, {}, static_cast<bool>(s.fill)};
