@@ -79,7 +79,15 @@ void ArgPlan::AddBindings(uint32_t tensor) {
   add(rules_[tensor].strides, true);
 }
 
-bool ArgPlan::AsksTheSame(const ArgPlan& other) const { return rules_ == other.rules_ && assumptions_ == other.assumptions_; }
+bool ArgPlan::AsksTheSame(const ArgPlan& other) const {
+  const auto parameters = static_cast<ptrdiff_t>(parameter_tensors_);
+  return std::equal(rules_.begin(), rules_.begin() + parameters, other.rules_.begin()) && assumptions_ == other.assumptions_;
+}
+
+bool ArgPlan::HasTheSameWorkspaces(const ArgPlan& other) const {
+  const auto parameters = static_cast<ptrdiff_t>(parameter_tensors_);
+  return std::equal(rules_.begin() + parameters, rules_.end(), other.rules_.begin() + parameters, other.rules_.end());
+}
 
 int ArgPlan::TensorIndex(BufferId buffer) const {
   const auto it = std::find_if(rules_.begin(), rules_.end(), [buffer](const TensorRule& rule) { return rule.buffer == buffer; });

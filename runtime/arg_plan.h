@@ -46,8 +46,9 @@ class ArgPlan {
   ClassGuard MakeGuard(const ArgClass& arg_class) const;
   // False when extents that are fixed already rule `arg_class` out, e.g. by rows of an odd number of bytes.
   bool MayEverSatisfy(const ArgClass& arg_class) const;
-  // True if both ask for the same arguments and workspaces. REQUIRES: plans of specialisations of one program.
+  // True if both ask for the same arguments; the same workspaces. REQUIRES: plans of specialisations of one program.
   bool AsksTheSame(const ArgPlan& other) const;
+  bool HasTheSameWorkspaces(const ArgPlan& other) const;
   // True when the arguments are what the guard's class relies on.
   static bool Satisfies(const ClassGuard& guard, const LaunchValues& values);
 

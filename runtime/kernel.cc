@@ -64,7 +64,7 @@ absl::Status Kernel::Init(const Program& original, const KernelSpec& spec) {
     for (const Schedule& schedule : schedules_.fast) TILERT_RETURN_IF_ERROR(AddVariant(schedule, fast, parts));
   }
   TILERT_RETURN_IF_ERROR(AddVariant(schedules_.general, GeneralArgClass(program()), parts));
-  if (spec.general_only) return absl::OkStatus();
+  if (spec.general_only || has_own_plans_) return absl::OkStatus();
   if (auto made = Restriding::Make({runtime_, bundle_}, original, spec, schedules_, plan_); made.ok()) {
     restriding_ = *std::move(made);
   } else {  // a way to be quick, nothing that a kernel needs
@@ -74,8 +74,8 @@ absl::Status Kernel::Init(const Program& original, const KernelSpec& spec) {
 }
 
 absl::Status Kernel::AddVariant(const Schedule& schedule, ArgClass arg_class, CacheKeyParts& parts) {
-  // All variants of a kernel are called with the same arguments and workspaces.
-  TILERT_ASSIGN_OR_RETURN(const ArgPlan plan, ArgPlan::Make(schedule.program, plan_.fixed_dims()));
+  // All variants of a kernel are called with the same arguments.
+  TILERT_ASSIGN_OR_RETURN(ArgPlan plan, ArgPlan::Make(schedule.program, plan_.fixed_dims()));
   if (!plan.AsksTheSame(plan_)) {
     runtime_->Log(
         LogLevel::kInfo, __FILE__, __LINE__,
@@ -89,7 +89,9 @@ absl::Status Kernel::AddVariant(const Schedule& schedule, ArgClass arg_class, Ca
   auto variant = std::make_unique<Variant>();
   variant->schedule = &schedule;
   variant->arg_class = std::move(arg_class);
-  variant->guard = plan_.MakeGuard(variant->arg_class);
+  variant->guard = plan.MakeGuard(variant->arg_class);
+  has_own_plans_ |= !plan.HasTheSameWorkspaces(plan_);
+  variant->plan = std::move(plan);
   variant->key = CacheKeyText(parts);
   variants_.push_back(std::move(variant));
   return absl::OkStatus();
@@ -116,6 +118,13 @@ absl::StatusOr<uint64_t> Kernel::WorkspaceBytes(absl::Span<const TensorArg> tens
   if (program().workspaces.empty() && restriding_ == nullptr && !MayGive()) return 0;
   LaunchValues values(plan_);
   TILERT_ASSIGN_OR_RETURN(uint64_t bytes, plan_.BindShapes(tensors, scalars, values));
+  if (has_own_plans_) {
+    for (const auto& variant : variants_) {
+      TILERT_ASSIGN_OR_RETURN(const uint64_t own, variant->plan.WorkspaceBytes(tensors, scalars));
+      bytes = std::max(bytes, own);
+    }
+    return bytes;
+  }
   if (restriding_ != nullptr && TakesAnyArguments(values)) {
     const Restriding::Copies copies = restriding_->Choose(values);
     if (copies.is_worth_it) bytes += copies.bytes;

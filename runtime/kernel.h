@@ -95,6 +95,7 @@ class Kernel {
   bool TakesAnyArguments(const LaunchValues& values) const;
   absl::StatusOr<bool> LaunchRestrided(const LaunchRequest& request, const LaunchValues& values);
   absl::Status Enqueue(const LaunchRequest& request, LaunchValues& values);
+  absl::Status EnqueueByPlan(const LaunchRequest& request, LaunchValues& values);
 
   const std::shared_ptr<Runtime> runtime_;
   const std::shared_ptr<const OpenedBundle> bundle_;  // what prebuilt code points into; may be null
@@ -102,6 +103,7 @@ class Kernel {
   Sha256Digest digest_{};  // of the program before specialisation
   std::map<std::string, int64_t> dims_;
   ArgPlan plan_;
+  bool has_own_plans_ = false;  // some of the variants
   // Fast ones of one class, one a schedule: the cheapest that serves the dims is launched, if the arguments belong to the class
   // and tensor maps can describe them. At last the one for any arguments.
   std::vector<std::unique_ptr<Variant>> variants_;

@@ -130,7 +130,26 @@ absl::StatusOr<bool> Kernel::LaunchRestrided(const LaunchRequest& request, const
   return launched;
 }
 
+// Where workspaces depend on the schedule, it is chosen before they are placed. One that wants more than there is, or whose
+// workspaces are not of its class, leaves the launch to the code for any arguments.
+absl::Status Kernel::EnqueueByPlan(const LaunchRequest& request, LaunchValues& values) {
+  TILERT_RETURN_IF_ERROR(plan_.BindWithoutWorkspace(request.tensors, request.scalars, values));
+  if (!is_prepared()) TILERT_RETURN_IF_ERROR(PrepareForLaunch(request.stream));
+  const size_t general = variants_.size() - 1;
+  for (size_t index = Pick(values, false);; index = general) {
+    const Variant& variant = *variants_[index];
+    const absl::Status bound =
+        variant.plan.Bind(request.tensors, request.scalars, request.workspace, request.workspace_bytes, values);
+    const ReadyCode* const ready = variant.ready.load(std::memory_order_acquire);
+    LaunchMaps maps;
+    if (bound.ok() && ready != nullptr && ArgPlan::Satisfies(variant.guard, values) && ready->MakeMaps(values, maps))
+      return Queue(*ready, values, maps, nullptr, request.stream);
+    if (index == general) return !bound.ok() ? bound : Internal("'", program().name, "' has no variant for these arguments");
+  }
+}
+
 absl::Status Kernel::Enqueue(const LaunchRequest& request, LaunchValues& values) {
+  if (has_own_plans_) return EnqueueByPlan(request, values);
   TILERT_RETURN_IF_ERROR(plan_.Bind(request.tensors, request.scalars, request.workspace, request.workspace_bytes, values));
   if (restriding_ != nullptr && TakesAnyArguments(values)) {
     TILERT_ASSIGN_OR_RETURN(const bool is_done, LaunchRestrided(request, values));

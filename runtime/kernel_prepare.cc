@@ -144,13 +144,13 @@ std::vector<absl::StatusOr<CacheEntry>> Kernel::Obtain(const std::vector<Missing
 
 absl::Status Kernel::Load(Variant& variant, const absl::StatusOr<CacheEntry>& entry, PrepareMode mode) {
   TILERT_RETURN_IF_ERROR(entry.status());
-  absl::StatusOr<std::unique_ptr<ReadyCode>> ready = ReadyCode::Load(*runtime_, plan_, *entry);
+  absl::StatusOr<std::unique_ptr<ReadyCode>> ready = ReadyCode::Load(*runtime_, variant.plan, *entry);
   if (absl::IsDataLoss(ready.status()) && mode == PrepareMode::kBlocking) {
     // Whole but meaningless: an entry of a library that shares our version and not our code. Replace it.
     PrepareStats stats;
     TILERT_ASSIGN_OR_RETURN(const CacheEntry built, Build(variant, stats));
     (void)runtime_->cache().Publish(variant.key, built);
-    ready = ReadyCode::Load(*runtime_, plan_, built);
+    ready = ReadyCode::Load(*runtime_, variant.plan, built);
   }
   TILERT_RETURN_IF_ERROR(ready.status());
   variant.storage = *std::move(ready);

@@ -14,6 +14,7 @@ namespace tilert {
 
 struct KernelVariant {
   const Schedule* schedule;
+  ArgPlan plan;  // asks for the same arguments as that of the other variants
   ArgClass arg_class;
   ClassGuard guard;  // of arg_class
   std::string key;

@@ -33,6 +33,8 @@ absl::StatusOr<std::unique_ptr<Restriding>> Restriding::Make(const Home& home, c
                                                              const Schedules& schedules, const ArgPlan& plan) {
   const Schedule* const schedule = ChooseSchedule(schedules, plan);
   if (schedule == nullptr || !MayHaveSlowRows(schedule->program)) return nullptr;
+  TILERT_ASSIGN_OR_RETURN(const ArgPlan asked, ArgPlan::Make(schedule->program, plan.fixed_dims()));
+  if (!asked.AsksTheSame(plan) || !asked.HasTheSameWorkspaces(plan)) return nullptr;
   const std::vector<BufferId> inputs = SharedInputs(schedule->program);
   if (inputs.empty() || inputs.size() > kMostInputs) return nullptr;
   const Program specialised = WithPaddedRows(schedule->program, inputs);

@@ -22,7 +22,7 @@ Program BlockProgram(bool other_workspace = false) {
   const Val n = b.Dim("N"), block = b.Constant("block", {128, 64, 512});
   const Buf x = b.Tensor("X", DType::kFloat32, {n}), y = b.Tensor("Y", DType::kFloat32, {n}, Access::kOut);
   const Val alpha = b.Scalar("alpha", DType::kFloat32);
-  if (other_workspace) b.Workspace("W", DType::kFloat32, {CeilDiv(n, block)});
+  if (other_workspace) b.Workspace("W", DType::kFloat32, {CeilDiv(n, block) * 64});
   const Val at = b.Launch<1>("main", {CeilDiv(n, block)}, Val(128))[0];
   const Val i = b.OpenParallel({"i"}, {block})[0];
   b.Store(y, {at * block + i}, x(at * block + i) * alpha);
@@ -140,16 +140,33 @@ TEST_F(ScheduleLaunchTest, WhatCannotBeCompiledIsLeftOutAndTheHostIsTold) {
   EXPECT_TRUE(kernel->is_prepared());
 }
 
-TEST_F(ScheduleLaunchTest, SchedulesThatWantOtherArgumentsAreLeftOut) {
-  RuntimeOptions options = Options();
-  std::string log;
-  options.hooks.log = [&](LogLevel, const char*, int, const std::string& message) { log += message + "\n"; };
-  const auto kernel = Make(BlockProgram(true), {}, 0, &options);
-  EXPECT_TRUE(absl::StrContains(log, "variant small wants other arguments")) << log;
-  ASSERT_TRUE(kernel->Prepare().ok()) << kernel->Prepare();
+// The workspace that is asked for serves whatever a launch takes; with less, the code for any arguments may run.
+TEST_F(ScheduleLaunchTest, WorkspacesMayDependOnTheSchedule) {
+  const auto kernel = Make(BlockProgram(true));
+  const auto workspace_of = [](int64_t n, int64_t block) { return static_cast<uint64_t>((n + block - 1) / block * 256); };
+  std::vector<char> memory(5 << 20);
+  char* const workspace = memory.data() + (256 - reinterpret_cast<uintptr_t>(memory.data()) % 256) % 256;
+  const auto launched = [&](int64_t n, uint64_t bytes) -> std::string {
+    ScaleArgs args(n);
+    LaunchRequest request = args.request();
+    request.workspace = workspace;
+    request.workspace_bytes = bytes;
+    const absl::Status status = kernel->Launch(request);
+    return status.ok() ? fake_->Launches().back().kernel : std::string(status.message());
+  };
+  EXPECT_EQ(launched(500, workspace_of(500, 64)), "fast_64") << "prepared by the launch";
+  for (const int64_t n : {500, 2000, 1000000}) {
+    ScaleArgs args(n);
+    EXPECT_EQ(kernel->WorkspaceBytes(args.tensors, args.scalars).value(), workspace_of(n, 64)) << "the smallest blocks'";
+  }
   ScaleArgs args(500);
-  EXPECT_EQ(kernel->Choice(args.tensors, args.scalars)->schedule, "middle");
-  EXPECT_EQ(kernel->WorkspaceBytes(args.tensors, args.scalars).value(), 256u);
+  EXPECT_EQ(kernel->Choice(args.tensors, args.scalars)->schedule, "small");
+  EXPECT_EQ(launched(2000, workspace_of(2000, 64)), "fast_128");
+  EXPECT_EQ(launched(1000000, workspace_of(1000000, 64)), "fast_512");
+  EXPECT_EQ(launched(1000000, workspace_of(1000000, 512)), "fast_512");
+  EXPECT_EQ(launched(500, workspace_of(500, 64) - 1), "general_128") << "too little for the one that is chosen";
+  const std::string refusal = launched(500, workspace_of(500, 128) - 1);
+  EXPECT_TRUE(absl::StrContains(refusal, "needs a workspace of 1024 bytes")) << refusal;
 }
 
 TEST_F(ScheduleLaunchTest, ManyThreadsManySizes) {
