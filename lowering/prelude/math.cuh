@@ -38,7 +38,10 @@ template <class T> DEV T floor_mod(T a, T b) {
 }
 // Shifts of kBits-bit integers.
 template <int kBits, class T> DEV T shift_left(T a, T n) { return (u64)n < kBits ? (T)((u64)a << n) : 0; }
-template <int kBits, class T> DEV T shift_right(T a, T n) { return (u64)n < kBits ? a >> n : a < 0 ? (T)-1 : 0; }
+template <int kBits, class T> DEV T shift_right(T a, T n) {
+  if constexpr (kBits == 64 && sizeof(T) == 4) return (u64)n < kBits ? (T)((i64)a >> n) : a < 0 ? (T)-1 : 0;  // of 64 bits, in a register of 32
+  else return (u64)n < kBits ? a >> n : a < 0 ? (T)-1 : 0;
+}
 template <class T> DEV T least(T a, T b) { return a < b ? a : b; }
 template <class T> DEV T greatest(T a, T b) { return a > b ? a : b; }
 template <class T> DEV T magnitude(T a) { return a < 0 ? wrap_negate(a) : a; }

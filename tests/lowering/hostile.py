@@ -95,3 +95,14 @@ def rows_of_operands(At: T.Tensor((4,), "int32"), A: T.Tensor((32, 64), "float16
         at = T.let(T.cast(At[bx], "index"))
         T.gemm(a[at : at + 32, 0:16], b[0:64, T.min(at, 64) : T.min(at, 64) + 16], c, transpose_B=True, clear_accum=True)
         T.copy(c, C[bx, 0:32, 0:64])
+
+
+@T.prim_func
+def far_shifts(At: T.Tensor((64,), "int64"), X: T.Tensor((N,), "int32"), Y: T.Tensor((N,), "int32", access="inout")):
+    # Indices that fit 32 bits, shifted by more than that.
+    with T.Kernel(T.ceildiv(N, 64), threads=64) as bx:
+        for i in T.Parallel(64):
+            at = T.let(bx * 64 + i)
+            T.atomic_add(Y[at], X[(at >> 37) + at] + T.cast((at - 40) >> 33, "int32") + T.cast(at >> 63, "int32"))
+            by = T.let(T.cast(At[i], "index"))
+            T.atomic_add(Y[(at - 7) >> by], 1)

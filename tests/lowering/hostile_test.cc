@@ -63,6 +63,7 @@ TEST(Hostile, GuardsOfOneSide) {
   ExpectSafe("half_guarded", {{64}, {64}, {1}, {1}});
 }
 TEST(Hostile, StepsThatLeave64Bits) { ExpectSafe("long_steps", {{8}, {8, 33}}); }
+TEST(Hostile, ShiftsOfMoreThanARegister) { ExpectSafe("far_shifts", {{64}, {131}, {131}}); }
 TEST(Hostile, PartsOfOperands) { ExpectSafe("rows_of_operands", {{4}, {32, 64}, {64, 64}, {4, 32, 64}}); }
 
 TEST(Hostile, OperandsOfAnyMatrices) {

@@ -62,6 +62,16 @@ void CheckDivisions(DType type) {
   (void)type;
 }
 
+// Numbers of 64 bits that are known to fit 32 are kept in 32: they may still be shifted by more.
+TEST(Prelude, WideShiftsOfNarrowRegisters) {
+  for (const int a : {0, 1, 37, 100000, INT32_MAX, -1, -2, INT32_MIN}) {
+    for (const int n : {0, 1, 5, 31, 32, 37, 63, 64, 1000, -1}) {
+      EXPECT_EQ(device::shift_right<64>(a, n), n >= 0 && n < 64 ? static_cast<int>(static_cast<int64_t>(a) >> n) : a < 0 ? -1 : 0)
+          << a << " >> " << n;
+    }
+  }
+}
+
 TEST(Prelude, IntegerArithmetic) {
   CheckDivisions<int>(DType::kInt32);
   CheckDivisions<long long>(DType::kInt64);
