@@ -1,6 +1,7 @@
 #include "tests/generator/device_run.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include "ir/status_util.h"
@@ -81,6 +82,7 @@ absl::StatusOr<tool::Device*> DeviceOf(const std::string& family) {
   std::unique_ptr<tool::Device>& device = devices[family];
   if (device == nullptr) {
     RuntimeOptions options;
+    options.compile_deadline = std::chrono::minutes(5);  // other processes compile, too
     options.family = family;
     options.cache_directory = "";
     TILERT_ASSIGN_OR_RETURN(device, tool::Device::Open(std::move(options)));
