@@ -1,5 +1,7 @@
 #include "lowering/emit_walk.h"
 
+#include <algorithm>
+
 #include "ir/status_util.h"
 
 namespace tilert {
@@ -21,7 +23,11 @@ std::optional<Walk> Walk::Start(EmitContext& c, const kir::TileAccess& access, c
   for (size_t i = 0; i < first.size(); ++i) {
     const Expr alone = access.follows[i] < 0 ? access.start[i] : Expr{};
     checked.push_back(!access.inside[i] && !InsideDim(c, buffer, i, first[i], alone).text.empty());
-    if (checked[i] && (first[i].range.lo < 0 || !first[i].range.FitsInt())) return std::nullopt;
+    const bool walked = std::any_of(nest.loops.begin(), nest.loops.end(), [&](const Nest::Loop& loop) {
+      return access.follows[i] >= 0 && loop.dim == static_cast<size_t>(access.follows[i]);
+    });
+    // What is left of a dimension that is walked along is a number of 32 bits; another is compared as it is.
+    if (checked[i] && (first[i].range.lo < 0 || (walked && !first[i].range.FitsInt()))) return std::nullopt;
   }
   Walk walk;
   walk.name_ = c.buffers[access.buffer];
