@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "ir/builder.h"
@@ -21,27 +23,45 @@
 namespace tilert {
 namespace {
 
-Bundle StagedBundle() {
-  Bundle bundle;
-  bundle.programs = {StagedProgram()};
+// Made-up code for sm_90a of the bundle's first program.
+void AddCode(Bundle& bundle, std::map<std::string, int64_t> constants, size_t tensors, uint32_t launch_abi, CubinKernel kernel) {
   PrebuiltCubin cubin;
   cubin.program_digest = ProgramDigest(bundle.programs[0]);
-  cubin.constants = {{"stages", 3}};
-  cubin.alignment = {16, 16};
+  cubin.constants = std::move(constants);
+  cubin.alignment.assign(tensors, 16);
   cubin.dim_divisor = {1};
   cubin.target = "sm_90a";
-  cubin.launch_abi = 1;
-  using Kind = CubinKernel::Arg::Kind;
-  CubinKernel kernel{"staged_k0", {{Kind::kTensor, 1, 8}, {Kind::kTensorMap, 0, 128}, {Kind::kDim, 0, 8}}, 256, 65536, false};
-  kernel.persistent = true;
-  kernel.blocks_per_sm = 2;
-  kernel.maps = {{0, DType::kFloat32, {32}, 128}};
-  cubin.kernels = {kernel};
+  cubin.launch_abi = launch_abi;
+  cubin.kernels = {std::move(kernel)};
   cubin.code = bundle.Own(
       "\x7f"
       "ELF");
   cubin.code_sha256 = Sha256Of(cubin.code);
   bundle.cubins = {cubin};
+}
+
+// Y = the sum of X's n rows of 64, added up in a pipelined loop that blocks may share.
+void AddRowSums(ProgramBuilder& b, Buf x, Buf y, Val n, Val split) {
+  Buf tile = b.Shared("tile", DType::kFloat32, {64}), sum = b.Fragment("sum", DType::kFloat32, {64});
+  b.Fill(sum, Val(0.0));
+  Val k = b.OpenFor(ForKind::kPipelined, "k", 0, n, 1, 2, {}, {}, split);
+  b.Copy(x.At({k, 0}, {1, 64}), tile);
+  Val i = b.OpenParallel({"i"}, {64})[0];
+  b.Store(sum, {i}, sum(i) + tile(i));
+  b.Close();
+  b.Close();
+  b.Copy(sum, y);
+}
+
+Bundle StagedBundle() {
+  Bundle bundle;
+  bundle.programs = {StagedProgram()};
+  using Kind = CubinKernel::Arg::Kind;
+  CubinKernel kernel{"staged_k0", {{Kind::kTensor, 1, 8}, {Kind::kTensorMap, 0, 128}, {Kind::kDim, 0, 8}}, 256, 65536, false};
+  kernel.persistent = true;
+  kernel.blocks_per_sm = 2;
+  kernel.maps = {{0, DType::kFloat32, {32}, 128}};
+  AddCode(bundle, {{"stages", 3}}, 2, 1, kernel);
   return bundle;
 }
 
@@ -52,34 +72,14 @@ Bundle ClusteredBundle() {
   Buf x = b.Tensor("X", DType::kFloat32, {n, 64}), y = b.Tensor("Y", DType::kFloat32, {64}, Access::kOut);
   b.Launch<1>("k0", {CeilDiv(n, 64)}, 128);
   b.SetCluster({c});
-  Buf tile = b.Shared("tile", DType::kFloat32, {64}), sum = b.Fragment("sum", DType::kFloat32, {64});
-  b.Fill(sum, Val(0.0));
-  Val k = b.OpenFor(ForKind::kPipelined, "k", 0, n, 1, 2, {}, {}, split);
-  b.Copy(x.At({k, 0}, {1, 64}), tile);
-  Val i = b.OpenParallel({"i"}, {64})[0];
-  b.Store(sum, {i}, sum(i) + tile(i));
-  b.Close();
-  b.Close();
-  b.Copy(sum, y);
+  AddRowSums(b, x, y, n, split);
   b.Close();
   Bundle bundle;
   bundle.programs = {*b.Build()};
-  PrebuiltCubin cubin;
-  cubin.program_digest = ProgramDigest(bundle.programs[0]);
-  cubin.constants = {{"c", 2}, {"split", 2}};
-  cubin.alignment = {16, 16};
-  cubin.dim_divisor = {1};
-  cubin.target = "sm_90a";
-  cubin.launch_abi = 3;
   using Kind = CubinKernel::Arg::Kind;
   CubinKernel kernel{"clustered_k0", {{Kind::kTensor, 1, 8}, {Kind::kDim, 0, 8}}, 128, 65536, false};
   kernel.cluster = {2, 2};
-  cubin.kernels = {kernel};
-  cubin.code = bundle.Own(
-      "\x7f"
-      "ELF");
-  cubin.code_sha256 = Sha256Of(cubin.code);
-  bundle.cubins = {cubin};
+  AddCode(bundle, {{"c", 2}, {"split", 2}}, 2, 3, kernel);
   return bundle;
 }
 
@@ -93,15 +93,7 @@ Bundle SharedBundle() {
     Buf x = b.Tensor("X", DType::kFloat32, {n, 64}), y = b.Tensor("Y", DType::kFloat32, {64}, Access::kOut);
     Buf done = b.Tensor("Done", DType::kInt32, {2}, Access::kInOut);
     b.Launch<1>("k0", {CeilDiv(n, 64)}, 128);
-    Buf tile = b.Shared("tile", DType::kFloat32, {64}), sum = b.Fragment("sum", DType::kFloat32, {64});
-    b.Fill(sum, Val(0.0));
-    Val k = b.OpenFor(ForKind::kPipelined, "k", 0, n, 1, 2, {}, {}, split);
-    b.Copy(x.At({k, 0}, {1, 64}), tile);
-    Val i = b.OpenParallel({"i"}, {64})[0];
-    b.Store(sum, {i}, sum(i) + tile(i));
-    b.Close();
-    b.Close();
-    b.Copy(sum, y);
+    AddRowSums(b, x, y, n, split);
     const VarId before = b.NewVar("before", DType::kInt32);
     b.Add(Atomic{AtomicOp::kAdd, done.id(), {b.Index(0)}, b.E(b.Int(1, DType::kInt32)), MemoryOrder::kAcqRel,
                  MemoryScope::kDevice, before});
@@ -109,22 +101,10 @@ Bundle SharedBundle() {
     b.Close();
     bundle.programs.push_back(*b.Build());
   }
-  PrebuiltCubin cubin;
-  cubin.program_digest = ProgramDigest(bundle.programs[0]);
-  cubin.constants = {{"split", 0}};
-  cubin.alignment = {16, 16, 16};
-  cubin.dim_divisor = {1};
-  cubin.target = "sm_90a";
-  cubin.launch_abi = 4;
   using Kind = CubinKernel::Arg::Kind;
   CubinKernel kernel{"shared_k0", {{Kind::kTensor, 1, 8}, {Kind::kDim, 0, 8}, {Kind::kGiven, 65536, 8}}, 128, 65536, false};
   kernel.persistent = true;
-  cubin.kernels = {kernel};
-  cubin.code = bundle.Own(
-      "\x7f"
-      "ELF");
-  cubin.code_sha256 = Sha256Of(cubin.code);
-  bundle.cubins = {cubin};
+  AddCode(bundle, {{"split", 0}}, 3, 4, kernel);
   return bundle;
 }
 
