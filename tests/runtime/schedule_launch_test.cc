@@ -16,12 +16,14 @@
 namespace tilert {
 namespace {
 
-// Y[i] = X[i] * alpha, `block` elements a block. With `other_workspace`, a workspace that depends on the block.
-Program BlockProgram(bool other_workspace = false) {
+// Y[i] = X[i] * alpha, `block` elements a block. With `other_workspace`, a workspace that depends on the block; with
+// `whole_blocks`, N must be a multiple of it.
+Program BlockProgram(bool other_workspace = false, bool whole_blocks = false) {
   ProgramBuilder b("scale");
   const Val n = b.Dim("N"), block = b.Constant("block", {128, 64, 512});
   const Buf x = b.Tensor("X", DType::kFloat32, {n}), y = b.Tensor("Y", DType::kFloat32, {n}, Access::kOut);
   const Val alpha = b.Scalar("alpha", DType::kFloat32);
+  if (whole_blocks) b.Assume(n % block == 0);
   if (other_workspace) b.Workspace("W", DType::kFloat32, {CeilDiv(n, block) * 64});
   const Val at = b.Launch<1>("main", {CeilDiv(n, block)}, Val(128))[0];
   const Val i = b.OpenParallel({"i"}, {block})[0];
@@ -167,6 +169,18 @@ TEST_F(ScheduleLaunchTest, WorkspacesMayDependOnTheSchedule) {
   EXPECT_EQ(launched(500, workspace_of(500, 64) - 1), "general_128") << "too little for the one that is chosen";
   const std::string refusal = launched(500, workspace_of(500, 128) - 1);
   EXPECT_TRUE(absl::StrContains(refusal, "needs a workspace of 1024 bytes")) << refusal;
+}
+
+TEST_F(ScheduleLaunchTest, SchedulesThatWantOtherArgumentsAreLeftOut) {
+  RuntimeOptions options = Options();
+  std::string log;
+  options.hooks.log = [&](LogLevel, const char*, int, const std::string& message) { log += message + "\n"; };
+  const auto kernel = Make(BlockProgram(false, true), {}, 0, &options);
+  EXPECT_TRUE(absl::StrContains(log, "variant small wants other arguments")) << log;
+  ASSERT_TRUE(kernel->Prepare().ok()) << kernel->Prepare();
+  ScaleArgs args(512);
+  EXPECT_EQ(kernel->Choice(args.tensors, args.scalars)->schedule, "middle");
+  EXPECT_EQ(Launched(*kernel, 512), "fast_128");
 }
 
 TEST_F(ScheduleLaunchTest, ManyThreadsManySizes) {
