@@ -116,7 +116,7 @@ int64_t PlanBuilder::PanelAtBarrier(const Copy& copy) const {
   const BufferId src = copy.src.buffer, dst = copy.dst.buffer;
   const bool plain = copy.is_async && copy.barrier != kNoId && s_.target.family == Family::kHopper && s_.scope(src) == Scope::kGlobal &&
                      s_.scope(dst) == Scope::kShared && !copy.fill && s_.IsWholeTile(copy.dst);
-  return plain ? TmaPanel(s_, src, s_.Extents(copy.src.extent), s_.shared.at(dst), s_.buffer(dst).dtype) : 0;
+  return plain ? TmaPanel(s_, copy.src, s_.Extents(copy.src.extent), s_.shared.at(dst), s_.buffer(dst).dtype) : 0;
 }
 
 // A copy that completes on a barrier goes by TMA where that can be; else the threads copy, and their arrivals say that it is there. One without a barrier is a

@@ -59,6 +59,8 @@ struct TileState {
   bool RowMajorWanted(BufferId id) const;
   // Alignment in bytes that is known of a global buffer (1 for others).
   uint32_t Alignment(BufferId id) const;
+  // Largest power of two (≤ 2^20) that is known to divide `e` wherever it stands in the launch.
+  int64_t KnownDivisor(Expr e) const;
 };
 
 // True for immediates-only regions or shapes: no −1 in `extents`.

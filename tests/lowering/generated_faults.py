@@ -285,3 +285,40 @@ def absolute_of_unsigned(X: T.Tensor((M, N), "int32"), Y: T.Tensor((6,), "int32"
             f[i, j] = T.cast(X[i, j] - 20, "uint64")
         T.reduce_absmax(f, r, dim=1)
         T.copy(r, Y)
+
+
+@T.prim_func
+def windows(X: T.Tensor((M, N), "float16", access="in"), start: T.int32, Y: T.Tensor((4, 3, 32, 64), "float16")):
+    # Windows of rows: TMA takes those that start at a multiple of 16 bytes of a row, and no others.
+    with T.Kernel(3, threads=64) as bx:
+        left = T.let(bx * 8)
+        for k in T.Pipelined(2, num_stages=2):
+            odd = T.alloc_shared((16, 64), "float16")
+            whole = T.alloc_shared((16, 64), "float16")
+            named = T.alloc_shared((16, 64), "float16")
+            given = T.alloc_shared((16, 64), "float16")
+            f = T.alloc_fragment((16, 64), "float16")
+            T.copy(X[k * 16 : k * 16 + 16, bx : bx + 64], odd)
+            T.copy(X[k * 16 : k * 16 + 16, bx * 8 - 8 : bx * 8 + 56], whole)
+            T.copy(X[k * 16 : k * 16 + 16, left : left + 64], named)
+            T.copy(X[k * 16 : k * 16 + 16, start : start + 64], given)
+            T.copy(odd, f)
+            T.copy(f, Y[0, bx, k * 16 : k * 16 + 16, 0:64])
+            T.copy(whole, f)
+            T.copy(f, Y[1, bx, k * 16 : k * 16 + 16, 0:64])
+            T.copy(named, f)
+            T.copy(f, Y[2, bx, k * 16 : k * 16 + 16, 0:64])
+            T.copy(given, f)
+            T.copy(f, Y[3, bx, k * 16 : k * 16 + 16, 0:64])
+
+
+@T.prim_func
+def odd_window_stored(X: T.Tensor((M, N), "float16", access="in"), Y: T.Tensor((3, 64, 72), "float16")):
+    # The same of a store.
+    with T.Kernel(3, threads=128) as bx:
+        x = T.alloc_shared((64, 64), "float16")
+        f = T.alloc_fragment((64, 64), "float16")
+        for k in T.Pipelined(1, num_stages=2):
+            T.copy(X[0, bx * 8], x)
+            T.copy(x, f)
+        T.copy(f, Y[bx, 0:64, bx : bx + 64])
