@@ -322,3 +322,16 @@ def odd_window_stored(X: T.Tensor((M, N), "float16", access="in"), Y: T.Tensor((
             T.copy(X[0, bx * 8], x)
             T.copy(x, f)
         T.copy(f, Y[bx, 0:64, bx : bx + 64])
+
+
+@T.prim_func
+def reduced_to_fewer(X: T.Tensor((2, 2), "int32"), Y: T.Tensor((2, 2), "uint8")):
+    # One thread reduces what it needs as if two did: the result lies in other lanes than the rows that it is read by.
+    with T.Kernel(1, threads=1) as bx:
+        f = T.alloc_fragment((2, 2), "uint8")
+        r = T.alloc_fragment((2,), "uint8")
+        T.copy(X, f)
+        T.reduce_min(f, r, dim=0)
+        for i, j in T.Parallel(2, 2):
+            f[i, j] = r[i]
+        T.copy(f, Y)

@@ -81,6 +81,7 @@ TEST(GeneratedFaults, OddWindows) {
   EXPECT_THAT(storing->front().schedule, testing::ContainsRegex(absl::StrCat("f → Y .*", why)));
   EXPECT_THAT(storing->front().schedule, testing::ContainsRegex("X → x .*TMA, boxes"));
 }
+TEST(GeneratedFaults, ReducedToFewer) { ExpectAgrees("reduced_to_fewer", {{{kI32, {2, 2}}, {DType::kUInt8, {2, 2}}}}); }
 TEST(GeneratedFaults, AbsoluteOfUnsigned) {
   ExpectAgrees("absolute_of_unsigned", {{{kI32, {6, 40}}, {kI32, {6}}}, {{kI32, {3, 7}}, {kI32, {6}}}});
 }
