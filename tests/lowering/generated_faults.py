@@ -335,3 +335,24 @@ def reduced_to_fewer(X: T.Tensor((2, 2), "int32"), Y: T.Tensor((2, 2), "uint8"))
         for i, j in T.Parallel(2, 2):
             f[i, j] = r[i]
         T.copy(f, Y)
+
+
+@T.prim_func
+def operand_read_again(X: T.Tensor((M, N), "bfloat16"), Y: T.Tensor((64, 80), "float32")):
+    # What a product in flight reads from registers, read by others before it has ended.
+    with T.Kernel(1, threads=128) as bx:
+        a = T.alloc_shared((64, 16), "bfloat16")
+        b = T.alloc_fragment((64, 16), "bfloat16")
+        acc = T.alloc_fragment((64, 64), "float32")
+        y = T.alloc_shared((64, 16), "float32")
+        T.copy(X[0:64, 0:16], a)
+        T.copy(X[0:64, 0:16], y)
+        for i, j in T.Parallel(64, 16):
+            b[i, j] = i - j
+        T.fill(acc, 2.0)
+        T.gemm(a, b, acc, transpose_B=True)
+        for i, j in T.Parallel(64, 16):
+            if y[i, j] < 50.0:
+                y[i, j] = T.cast(b[i, 15 - j], "float32")
+        T.copy(y, Y[0:64, 64:80])
+        T.copy(acc, Y[0:64, 0:64])

@@ -82,6 +82,9 @@ TEST(GeneratedFaults, OddWindows) {
   EXPECT_THAT(storing->front().schedule, testing::ContainsRegex("X → x .*TMA, boxes"));
 }
 TEST(GeneratedFaults, ReducedToFewer) { ExpectAgrees("reduced_to_fewer", {{{kI32, {2, 2}}, {DType::kUInt8, {2, 2}}}}); }
+TEST(GeneratedFaults, OperandReadAgain) {
+  ExpectAgrees("operand_read_again", {{{kBF16, {64, 16}}, {kF32, {64, 80}}}}, {.of_magnitude = 0x1p-16});
+}
 TEST(GeneratedFaults, AbsoluteOfUnsigned) {
   ExpectAgrees("absolute_of_unsigned", {{{kI32, {6, 40}}, {kI32, {6}}}, {{kI32, {3, 7}}, {kI32, {6}}}});
 }
