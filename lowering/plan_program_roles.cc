@@ -118,7 +118,9 @@ absl::Status PlanBuilder::EmitPart(const Block& block, const RoleSpan& part, boo
                               std::holds_alternative<Assert>(stmt.op) || std::holds_alternative<SyncThreads>(stmt.op) ||
                               (std::holds_alternative<Store>(stmt.op) && s_.scope(std::get<Store>(stmt.op).buffer) == Scope::kVar);
       const bool note = std::holds_alternative<Annotate>(stmt.op);
-      if (std::holds_alternative<ThreadRegion>(stmt.op)) return Unsupported(stmt, "a thread region of all threads beside roles");
+      bool by_thread = false;  // here or further in
+      ForEachStmt(stmt, [&](const Stmt& inner) { by_thread |= std::holds_alternative<ThreadRegion>(inner.op); });
+      if (by_thread) return Unsupported(stmt, "a thread region of all threads beside roles");
       if (std::holds_alternative<SyncThreads>(stmt.op)) {
         Meet();
         met = true;

@@ -356,3 +356,20 @@ def operand_read_again(X: T.Tensor((M, N), "bfloat16"), Y: T.Tensor((64, 80), "f
                 y[i, j] = T.cast(b[i, 15 - j], "float32")
         T.copy(y, Y[0:64, 64:80])
         T.copy(acc, Y[0:64, 0:64])
+
+
+@T.prim_func
+def all_threads_beside_roles(X: T.Tensor((M, N), "int32"), Y: T.Tensor((64,), "int32")):
+    # What stands outside roles is done by the first of them: a region of all threads would be one of its threads alone.
+    with T.Kernel(1, threads=64) as bx:
+        s = T.alloc_shared((64,), "int32")
+        T.clear(s)
+        with T.roles():
+            with T.role(0, 32):
+                T.fill(s[0:32], 1)
+            with T.role(32, 64):
+                T.fill(s[32:64], 2)
+        for k in T.serial(2):
+            with T.thread_region() as tx:
+                s[tx] = s[tx] + tx
+        T.copy(s, Y)
