@@ -360,7 +360,7 @@ def operand_read_again(X: T.Tensor((M, N), "bfloat16"), Y: T.Tensor((64, 80), "f
 
 @T.prim_func
 def all_threads_beside_roles(X: T.Tensor((M, N), "int32"), Y: T.Tensor((64,), "int32")):
-    # What stands outside roles is done by the first of them: a region of all threads would be one of its threads alone.
+    # What stands outside roles is done by the first of them; a region of all threads by each, for its threads.
     with T.Kernel(1, threads=64) as bx:
         s = T.alloc_shared((64,), "int32")
         T.clear(s)
@@ -371,5 +371,10 @@ def all_threads_beside_roles(X: T.Tensor((M, N), "int32"), Y: T.Tensor((64,), "i
                 T.fill(s[32:64], 2)
         for k in T.serial(2):
             with T.thread_region() as tx:
-                s[tx] = s[tx] + tx
+                mine = T.alloc_var("int32")
+                mine = s[63 - tx]
+                T.sync_threads()
+                s[tx] = s[tx] + tx + mine
+        with T.thread_region() as tx:
+            s[tx] = s[tx] * tx
         T.copy(s, Y)

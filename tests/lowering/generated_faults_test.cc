@@ -85,14 +85,7 @@ TEST(GeneratedFaults, ReducedToFewer) { ExpectAgrees("reduced_to_fewer", {{{kI32
 TEST(GeneratedFaults, OperandReadAgain) {
   ExpectAgrees("operand_read_again", {{{kBF16, {64, 16}}, {kF32, {64, 80}}}}, {.of_magnitude = 0x1p-16});
 }
-TEST(GeneratedFaults, AllThreadsBesideRoles) {
-  const Program program = CompileSource("tests/lowering/generated_faults.py", "all_threads_beside_roles");
-  for (const char* arch : {"sm_80", "sm_90a"}) {
-    const absl::Status status = PlanAll(program, FastArgClass(program), arch).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("a thread region of all threads beside roles"));
-  }
-}
+TEST(GeneratedFaults, AllThreadsBesideRoles) { ExpectAgrees("all_threads_beside_roles", {{{kI32, {1, 1}}, {kI32, {64}}}}); }
 TEST(GeneratedFaults, AbsoluteOfUnsigned) {
   ExpectAgrees("absolute_of_unsigned", {{{kI32, {6, 40}}, {kI32, {6}}}, {{kI32, {3, 7}}, {kI32, {6}}}});
 }
