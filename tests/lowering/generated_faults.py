@@ -378,3 +378,23 @@ def all_threads_beside_roles(X: T.Tensor((M, N), "int32"), Y: T.Tensor((64,), "i
         with T.thread_region() as tx:
             s[tx] = s[tx] * tx
         T.copy(s, Y)
+
+
+@T.prim_func
+def row_of_products(X: T.Tensor((M, N), "float16"), Y: T.Tensor((1, 16), "int8")):
+    # One row in the registers of a product's first, among those of rows that are not there.
+    with T.Kernel(1, threads=16) as bx:
+        a = T.alloc_shared((1, 16), "float16")
+        b = T.alloc_shared((16, 16), "float16")
+        acc = T.alloc_fragment((1, 16), "float32")
+        f = T.alloc_fragment((1, 16), "int8")
+        g = T.alloc_fragment((1, 16), "int8")
+        T.copy(X[0:1, 0:16], a)
+        T.copy(X[0:16, 0:16], b)
+        T.gemm(a, b, acc, transpose_B=True, clear_accum=True)
+        for i, j in T.Parallel(1, 16):
+            f[i, j] = j
+        T.copy(f, acc)
+        for i, j in T.Parallel(1, 16):
+            g[i, j] = f[i * 2, j] + 1
+        T.copy(g, Y)

@@ -86,6 +86,7 @@ TEST(GeneratedFaults, OperandReadAgain) {
   ExpectAgrees("operand_read_again", {{{kBF16, {64, 16}}, {kF32, {64, 80}}}}, {.of_magnitude = 0x1p-16});
 }
 TEST(GeneratedFaults, AllThreadsBesideRoles) { ExpectAgrees("all_threads_beside_roles", {{{kI32, {1, 1}}, {kI32, {64}}}}); }
+TEST(GeneratedFaults, RowOfProducts) { ExpectAgrees("row_of_products", {{{kF16, {16, 16}}, {kI8, {1, 16}}}}); }
 TEST(GeneratedFaults, AbsoluteOfUnsigned) {
   ExpectAgrees("absolute_of_unsigned", {{{kI32, {6, 40}}, {kI32, {6}}}, {{kI32, {3, 7}}, {kI32, {6}}}});
 }
