@@ -280,6 +280,26 @@ TEST(GemmBodies, TwoIntoOneAgrees) {
                {0x1p-10, 900 * 0x1p-23, 0x1p-14});
 }
 
+TEST(GemmBodies, OneByOneAgrees) {
+  ExpectAgrees("one_by_one",
+               [](int64_t m, int64_t n, int64_t k) {
+                 return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, n}}};
+               },
+               {0x1p-10, 900 * 0x1p-23, 0x1p-14});
+}
+
+// By cp.async: copies that follow one another are waited for together, even if a later product is the first to need some of them.
+TEST(GemmBodies, CopiesThatStandTogetherShareAWait) {
+  const auto groups = [](const char* entry) {
+    const Program program = Compiled(entry);
+    const absl::StatusOr<std::vector<kir::Kernel>> kernels = PlanAll(program, FastArgClass(program), "sm_80");
+    return kernels.ok() ? kernels->front().schedule : kernels.status().ToString();
+  };
+  EXPECT_THAT(groups("gate_up"), testing::HasSubstr("3 copies in 1 groups"));
+  EXPECT_THAT(groups("two_into_one"), testing::HasSubstr("4 copies in 1 groups"));
+  EXPECT_THAT(groups("one_by_one"), testing::HasSubstr("4 copies in 2 groups"));
+}
+
 TEST(GemmBodies, GatheredRowsAgree) {
   Comparison comparison(Compiled("gathered_rows"));
   for (const auto& [m, n, k] : kShapes) {
@@ -298,6 +318,10 @@ TEST(GemmBodies, SynchronisationIsNeeded) {
                     {ScalarArg::Float(1.75, kF32)});
   };
   Comparison(Compiled("bias_gelu_residual_quantise")).ExpectAllSynchronisationNeeded({args(64, 128, 64), args(256, 256, 64 * 7)});
+  for (const char* entry : {"two_into_one", "one_by_one"}) {
+    const std::vector<std::pair<DType, Shape>> tensors = {{kF16, {64, 320}}, {kF16, {64, 320}}, {kF16, {64, 320}}, {kF16, {64, 320}}, {kF16, {64, 64}}};
+    Comparison(Compiled(entry, "bn=64 bk=32")).ExpectAllSynchronisationNeeded({MakeArgs(tensors)}, "CpAsyncWait");
+  }
 }
 
 }  // namespace
