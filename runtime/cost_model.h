@@ -15,7 +15,7 @@
 // - tensor, mma.sync: 1024 multiply-adds of 16 bits a cycle and SM. float64: 128.
 // - 60 bytes a cycle: what an SM gets from the L2 cache when all SMs read; reached by GEMMs with tiles of 128 x 128.
 // - 128 elements a cycle: the lanes of an SM.
-// - tile = 2300: filling the pipeline, the epilogue and the next tile's first loads. 400 when two warpgroups take turns, which a
+// - tile = 2300: filling the pipeline, the epilogue and the next tile's first loads. 1000 when two warpgroups take turns, which a
 //   program of 128 threads with large accumulators does: only the change of turns shows, but for a block's last tile. Fitted to
 //   GEMMs of 1 to 30 waves.
 // - A loop that S blocks of a cluster share (T.Pipelined(split=S)) counts for an S-th, there are S times as many blocks, and 7000
