@@ -71,14 +71,6 @@ std::vector<std::string_view> AllPreludeParts() {
   return parts;
 }
 
-bool AnyStmt(const kir::Block& block, bool (*is)(const kir::StmtOp& op)) {
-  return std::any_of(block.begin(), block.end(), [is](const kir::Stmt& stmt) {
-    const std::vector<const kir::Block*> children = kir::ChildBlocks(stmt);
-    return is(stmt.op) ||
-           std::any_of(children.begin(), children.end(), [is](const kir::Block* child) { return AnyStmt(*child, is); });
-  });
-}
-
 // The optional parts the kernel needs, each guarded against a second kernel of the same source.
 std::string OptionalPrelude(const kir::Kernel& kernel) {
   std::string text;
@@ -122,6 +114,14 @@ void EmitHeader(EmitContext& c) {
 }
 
 }  // namespace
+
+bool AnyStmt(const kir::Block& block, bool (*is)(const kir::StmtOp& op)) {
+  return std::any_of(block.begin(), block.end(), [is](const kir::Stmt& stmt) {
+    const std::vector<const kir::Block*> children = kir::ChildBlocks(stmt);
+    return is(stmt.op) ||
+           std::any_of(children.begin(), children.end(), [is](const kir::Block* child) { return AnyStmt(*child, is); });
+  });
+}
 
 std::string ClusterDigit(const EmitContext& c, kir::ClusterAxes axes) {
   const kir::Kernel& k = c.kernel;
@@ -221,12 +221,12 @@ std::vector<std::string> EmitGridCoordinates(EmitContext& c, const std::string& 
   }
   std::string rest = block;
   if (k.raster_panel > 0) {
-    const std::string plane = c.names.Fresh("plane");
-    c.out.Line(Cat("const u32 ", plane, " = ", extents[0], " * ", extents[1], ";"));
+    const std::string plane = names.size() == 3 ? c.names.Fresh("plane") : "";
+    if (names.size() == 3) c.out.Line(Cat("const u32 ", plane, " = ", extents[0], " * ", extents[1], ";"));
     c.out.Line(Cat("int ", names[0], ", ", names[1], ";"));
     const size_t across = k.raster_column ? 1 : 0, along = 1 - across;
-    c.out.Line(Cat("raster(", block, " % ", plane, ", ", extents[across], ", ", extents[along], ", ", k.raster_panel, ", ",
-                   names[across], ", ", names[along], ");"));
+    c.out.Line(Cat("raster(", block, names.size() == 3 ? Cat(" % ", plane) : "", ", ", extents[across], ", ", extents[along], ", ",
+                   k.raster_panel, ", ", names[across], ", ", names[along], ");"));
     if (names.size() == 3) c.out.Optional(names[2], Cat("const int ", names[2], " = ", block, " / ", plane, ";"));
     return names;
   }
@@ -301,7 +301,6 @@ absl::StatusOr<std::string> EmitKernel(const kir::Kernel& kernel, const Target& 
   } else {
     c.out.Optional("warp", "const int warp = threadIdx.x >> 5;");
   }
-  EmitPolicies(c);
   if (!kernel.cluster.empty()) {
     VarText& rank = c.vars[kernel.cluster_rank];
     rank.name = c.names.Fresh(kernel.vars[kernel.cluster_rank].name);

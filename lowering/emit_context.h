@@ -142,6 +142,8 @@ void Emit(EmitContext& c, const kir::StoreWait& s);        // emit_ring.cc
 void EmitRingSetup(EmitContext& c);  // emit_ring.cc
 // Names and zeroed positions of all rings, in the scope of a role.
 void EmitRingPositions(EmitContext& c);  // emit_ring.cc
+// Whether `is` holds for a statement of the block or one nested in it.
+bool AnyStmt(const kir::Block& block, bool (*is)(const kir::StmtOp& op));  // emit.cc
 // Priorities in the L2 cache, as constants of the kernel.
 void EmitPolicies(EmitContext& c);  // emit_place.cc
 // Binds block_vars from the number of the block, or of the cluster where there are any, a C expression.

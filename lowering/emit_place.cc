@@ -362,8 +362,27 @@ CText ElementAt(DType, const CText& pointer, const CText& offset) {
   return {Cat(pointer.In(CText::kPrimary), "[", offset.text, "]")};
 }
 
+namespace {
+
+// The first warp of the role that loads by TMA; 0: there are no roles.
+int FirstToLoad(const kir::Block& body) {
+  int first = 0;
+  for (const kir::Stmt& stmt : body) {
+    auto* roles = std::get_if<kir::Roles>(&stmt.op);
+    if (roles == nullptr) continue;
+    for (const kir::Role& role : roles->roles) {
+      if (AnyStmt(role.body, [](const kir::StmtOp& op) { return std::holds_alternative<kir::TmaLoad>(op); })) return first;
+      first += role.warps * role.instances;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+// The warps that load find out what L2 is to keep while the first warp sets up the barriers.
 void EmitPolicies(EmitContext& c) {
-  c.policies.assign(c.kernel.buffers.size(), "");
+  const int first = FirstToLoad(c.kernel.body);
   for (size_t i = 0; i < c.kernel.buffers.size(); ++i) {
     const kir::Buffer& buffer = c.kernel.buffers[i];
     CText policy{"kEvictNormal"};
@@ -376,7 +395,8 @@ void EmitPolicies(EmitContext& c) {
     prefer(buffer.evict_first, "kEvictFirst");
     if (policy.text == "kEvictNormal") continue;
     c.policies[i] = c.names.Fresh(Cat(buffer.name, "_policy"));
-    c.out.Optional(c.policies[i], Cat("const u64 ", c.policies[i], " = ", policy.text, ";"));
+    const std::string others = first > 0 && policy.precedence == CText::kConditional ? Cat("block_warp < ", first, " ? kEvictNormal : ") : "";
+    c.out.Optional(c.policies[i], Cat("const u64 ", c.policies[i], " = ", others, policy.text, ";"));
   }
 }
 

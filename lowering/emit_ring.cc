@@ -112,6 +112,7 @@ bool IsOneThreads(const kir::StmtOp& op) {
 }
 
 void EmitRingSetup(EmitContext& c) {
+  c.policies.assign(c.kernel.buffers.size(), "");
   if (c.kernel.rings.empty() && c.maps.empty() && c.kernel.cluster_barrier < 0 && c.kernel.barriers.empty()) return;
   for (const kir::Barrier& barrier : c.kernel.barriers) {
     c.barriers.push_back(c.names.Fresh(barrier.name));
@@ -150,6 +151,7 @@ void EmitRingSetup(EmitContext& c) {
   const bool by_tma = !c.rings.empty() || syncs_in_roles || !c.maps.empty();
   if (has_barriers && by_tma) c.out.Line("mbarrier_init_fence();");
   c.Close();
+  EmitPolicies(c);
   if (has_barriers) c.out.Line(c.kernel.cluster.empty() ? "__syncthreads();" : "cluster_start();");
 }
 

@@ -159,6 +159,8 @@ class PlanBuilder {
   bool CanTmaStore(const Copy& copy, std::string* why = nullptr) const;
   bool CanLeaveInPieces(const Copy& copy) const;
   bool SplitsByWarpgroup(const Region& fragment) const;
+  int64_t SharedLeft() const;
+  int64_t OddChunk(const FragmentLayout& layout, int64_t rows, int64_t bytes) const;
   int64_t StoreChunk(const Copy& copy) const;
   absl::Status EmitTmaStore(const Copy& copy);
   kir::MapId EmitBoxStore(const Region& to, BufferId from, Expr version, int64_t column);

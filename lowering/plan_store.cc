@@ -13,6 +13,10 @@ namespace {
 
 constexpr int64_t kPanelBytes = 128;
 constexpr int64_t kLargestPiece = 32 * 1024;  // bytes
+constexpr int64_t kLargestOddPiece = 16 * 1024;
+
+// Rows an odd number of 16 bytes apart need no swizzle: matrices are stored to them without bank conflicts.
+bool IsOdd(int64_t pitch) { return pitch % 32 == 16; }
 
 }  // namespace
 
@@ -91,6 +95,33 @@ bool PlanBuilder::SplitsByWarpgroup(const Region& fragment) const {
   return rows.factors.back() == Factor{warpgroups, Owner::kWarp, kWarpgroupWarps};
 }
 
+// Shared memory that rings, and tiles that are not only a way to a tensor, leave.
+int64_t PlanBuilder::SharedLeft() const {
+  int64_t left = s_.target.max_shared_bytes;
+  for (const RingTiles& ring : rings_.rings) {
+    left -= 2 * kir::kBarrierBytes * ring.slots;
+    for (BufferId id : ring.buffers) left -= ring.slots * s_.shared.at(id).version_bytes();
+  }
+  ForEachStmt(s_.program.launches[s_.launch].body, [&](const Stmt& stmt) {
+    auto* alloc = std::get_if<Alloc>(&stmt.op);
+    if (alloc == nullptr || s_.scope(alloc->buffer) != Scope::kShared) return;
+    if (!rings_.ring_of_buffer.contains(alloc->buffer) && !forwarded_tiles_.contains(alloc->buffer)) left -= s_.shared.at(alloc->buffer).version_bytes();
+  });
+  return left;
+}
+
+// The widest piece of such rows that there is room for; 0: none.
+int64_t PlanBuilder::OddChunk(const FragmentLayout& layout, int64_t rows, int64_t bytes) const {
+  const int64_t columns = layout.dims[1].extent, most_instances = s_.warps == kWarpgroupWarps ? 2 : 1;
+  const int64_t most = std::min(kLargestOddPiece, SharedLeft() / most_instances);
+  for (int64_t pieces = 2; pieces < columns; ++pieces) {
+    const int64_t width = columns / pieces;
+    FragmentLayout piece = layout;
+    if (columns % pieces == 0 && IsOdd(width * bytes) && rows * width * bytes <= most && CutColumns(&piece, width)) return width;
+  }
+  return 0;
+}
+
 // Columns of a piece; 0: the fragment cannot leave in pieces.
 int64_t PlanBuilder::StoreChunk(const Copy& copy) const {
   FragmentLayout layout;
@@ -101,7 +132,8 @@ int64_t PlanBuilder::StoreChunk(const Copy& copy) const {
   const int64_t bytes = DTypeBytes(s_.buffer(copy.dst.buffer).dtype);
   for (int64_t width = kPanelBytes / bytes; width * bytes >= 32; width /= 2) {
     FragmentLayout piece = layout;
-    if (extents.back() % width == 0 && CutColumns(&piece, width)) return width;
+    if (extents.back() % width != 0 || !CutColumns(&piece, width)) continue;
+    return width * bytes == kPanelBytes ? width : std::max(width, OddChunk(layout, extents[moving[0]], bytes));
   }
   // All at once, when the columns are spread over warps.
   return extents[moving[0]] * extents[moving[1]] * bytes <= kLargestPiece ? extents.back() : 0;
@@ -171,7 +203,9 @@ absl::Status PlanBuilder::EmitTmaStore(const Copy& store) {
   if (!FragmentBox(copy.src, &piece) || (width < columns && !CutColumns(&piece, width))) {
     return Internal("a piece of '", s_.buffer(copy.src.buffer).name, "' cannot be cut out");
   }
-  const int64_t versions = width < columns && by_tma ? 2 : 1, rows = piece.dims[0].extent;
+  const int64_t rows = piece.dims[0].extent, pitch = width * DTypeBytes(dtype);
+  const bool fits_twice = !IsOdd(pitch) || 2 * instances_ * rows * pitch <= SharedLeft();
+  const int64_t versions = width < columns && by_tma && fits_twice ? 2 : 1;
   const auto key = std::tuple(rows, width, versions, dtype);
   if (!store_stages_.contains(key)) {
     store_stages_[key] = NewShared(s_.buffer(copy.dst.buffer).name + "_stage", dtype, SwizzledShared({rows, width}, DTypeBytes(dtype)), versions * instances_);

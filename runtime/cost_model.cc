@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kTypicalSms = 132;
 constexpr double kL2BytesPerCycle = 60, kSimtLanes = 128, kMemoryBytesPerCycle = 2500, kSmsForMemory = 0.75;
-constexpr double kTileCycles = 2300, kTurnCycles = 400, kLaunchCycles = 4000, kNotHidden = 1.0 / 16;
+constexpr double kTileCycles = 2300, kTurnCycles = 1000, kLaunchCycles = 4000, kNotHidden = 1.0 / 16;
 constexpr double kShareCycles = 7000, kShareBytesPerCycle = 32, kGivenBytesPerCycle = 8;
 constexpr double kClusterCycles = 100, kUnevenPenalty = 0.7;
 constexpr int64_t kLineBytes = 128;
@@ -61,6 +61,7 @@ class CostModelBuilder {
     const bool takes_turns = target_.family == Family::kHopper && cost_.shares == 1 && cost_.given_bytes == 0 &&
                              threads_ == kWarpgroupThreads && accumulators_ >= kManyAccumulators * kWarpgroupThreads;
     cost_.tile_cycles = takes_turns ? kTurnCycles : kTileCycles;
+    cost_.last_cycles = kTileCycles - cost_.tile_cycles;
     for (const int64_t across : cost_.cluster) cost_.tile_cycles += across > 1 ? kClusterCycles : 0;
     if (cost_.given_bytes > 0) cost_.given_bytes = 4 * static_cast<double>(accumulators_);
     if (cost_.shares > 1) {
@@ -346,7 +347,7 @@ double CostModel::Cycles(absl::Span<const int64_t> dims) const {
       tensor += times * work.tensor_cycles, bytes += times * work.bytes, elements += times * work.elements;
     }
     const double block = std::max({tensor, bytes / kL2BytesPerCycle, elements / kSimtLanes}) + launch.tile_cycles;
-    on_chip += launch.given_bytes > 0 ? SharedCycles(launch, blocks, block) : std::ceil(blocks / sms_) * block;
+    on_chip += launch.given_bytes > 0 ? SharedCycles(launch, blocks, block) : std::ceil(blocks / sms_) * block + launch.last_cycles;
     most_blocks = std::max(most_blocks, launch.given_bytes > 0 ? blocks * kir::kMostShares : blocks);
   }
   double memory = 0;

@@ -3,7 +3,7 @@
 // The model adds up statements; it knows no kinds of kernels. A block's loops multiply what is in them: a count that depends on
 // the block's number is taken at the middle of the grid, one that depends on data counts as 1. Of an `If` both sides count.
 //
-//   SM     = ceil(blocks / SMs) · (max(tensor, bytes / 60, elements / 128) + tile)
+//   SM     = ceil(blocks / SMs) · (max(tensor, bytes / 60, elements / 128) + tile) + last
 //   memory = bytes of the arguments / 2500 · max(1, 3/4 · SMs / min(blocks, SMs))
 //   cycles = max(SM, memory) + min(SM, memory) / 16 + 4000 a launch
 //
@@ -15,8 +15,9 @@
 // - tensor, mma.sync: 1024 multiply-adds of 16 bits a cycle and SM. float64: 128.
 // - 60 bytes a cycle: what an SM gets from the L2 cache when all SMs read; reached by GEMMs with tiles of 128 x 128.
 // - 128 elements a cycle: the lanes of an SM.
-// - tile = 2300: filling the pipeline, the epilogue and the next tile's first loads. 400 when two warpgroups take turns, which a
-//   program of 128 threads with large accumulators does: only the change of turns shows. Fitted to GEMMs of 1 to 30 waves.
+// - tile = 2300: filling the pipeline, the epilogue and the next tile's first loads. 1000 when two warpgroups take turns, which a
+//   program of 128 threads with large accumulators does: only the change of turns shows, but for a block's last tile. Fitted to
+//   GEMMs of 1 to 30 waves.
 // - A loop that S blocks of a cluster share (T.Pipelined(split=S)) counts for an S-th, there are S times as many blocks, and 7000
 //   cycles of waiting for each other and the bytes of the fragments, S − 1 times at 32 bytes a cycle, are added to the tile
 //   (fitted to a GEMM of 257 x 4104 x 4096).
@@ -69,6 +70,7 @@ class CostModel {
     std::vector<int64_t> cluster;  // blocks along each dim of the grid; empty: 1
     std::vector<Work> work;
     double tile_cycles = 0;
+    double last_cycles = 0;  // more of a block's last tile
     double shares = 1;       // blocks that do each block's work together
     double given_bytes = 0;  // all blocks share the tiles: what one leaves for another
   };

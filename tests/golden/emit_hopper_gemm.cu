@@ -222,9 +222,8 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
       const u32 tiles = (u32)((N + 255) >> 8) * (u32)((M + 127) >> 7);
       #pragma unroll 1
       for (u32 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        const u32 plane = (u32)((N + 255) >> 8) * (u32)((M + 127) >> 7);
         int bx, by;
-        raster(tile % plane, (u32)((N + 255) >> 8), (u32)((M + 127) >> 7), 16, bx, by);
+        raster(tile, (u32)((N + 255) >> 8), (u32)((M + 127) >> 7), 16, bx, by);
         float acc[128];
         #pragma unroll 1
         for (int t = 0; t < trips; ++t) {
@@ -352,9 +351,8 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
         const u32 tiles = (u32)((N + 255) >> 8) * (u32)((M + 127) >> 7);
         #pragma unroll 1
         for (u32 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-          const u32 plane = (u32)((N + 255) >> 8) * (u32)((M + 127) >> 7);
           int bx, by;
-          raster(tile % plane, (u32)((N + 255) >> 8), (u32)((M + 127) >> 7), 16, bx, by);
+          raster(tile, (u32)((N + 255) >> 8), (u32)((M + 127) >> 7), 16, bx, by);
           #pragma unroll 1
           for (int t = 0; t < trips; ++t) {
             mbarrier_wait(ab_empty + ab_slot * 8, ab_phase ^ 1);

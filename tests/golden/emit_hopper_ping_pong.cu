@@ -34,9 +34,8 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
       const u32 tiles = (u32)div_positive(N + 191, 192) * (u32)((M + 127) >> 7);
       #pragma unroll 1
       for (u32 tile = blockIdx.x + instance * gridDim.x; tile < tiles; tile += 2 * gridDim.x) {
-        const u32 plane = (u32)div_positive(N + 191, 192) * (u32)((M + 127) >> 7);
         int bx, by;
-        raster(tile % plane, (u32)div_positive(N + 191, 192), (u32)((M + 127) >> 7), 16, bx, by);
+        raster(tile, (u32)div_positive(N + 191, 192), (u32)((M + 127) >> 7), 16, bx, by);
         float acc[192];
         barrier_sync<256>(3 + instance);
         #pragma unroll 1
@@ -165,9 +164,8 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
         const u32 tiles = (u32)div_positive(N + 191, 192) * (u32)((M + 127) >> 7);
         #pragma unroll 1
         for (u32 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-          const u32 plane = (u32)div_positive(N + 191, 192) * (u32)((M + 127) >> 7);
           int bx, by;
-          raster(tile % plane, (u32)div_positive(N + 191, 192), (u32)((M + 127) >> 7), 16, bx, by);
+          raster(tile, (u32)div_positive(N + 191, 192), (u32)((M + 127) >> 7), 16, bx, by);
           #pragma unroll 1
           for (int t = 0; t < trips; ++t) {
             mbarrier_wait(ab_empty + ab_slot * 8, ab_phase ^ 1);

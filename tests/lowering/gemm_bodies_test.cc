@@ -233,6 +233,24 @@ void ExpectAgrees(const std::string& entry, Make make, const Bound& bound, const
 // One rounding more or less of a float16, and of sums of up to 450 products.
 constexpr Bound kHalf{0x1p-10, 450 * 0x1p-23, 0x1p-14};
 
+// Columns that are no multiple of a swizzle: the widest piece whose rows lie an odd number of 16 bytes apart, where there is room for it beside the ring.
+TEST(GemmBodies, OddColumnsLeaveInWidePieces) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"bm=64 bn=48 stages=2", "boxes of 64 x 24, no swizzle\n"},
+      {"bm=128 bn=112 threads=256 stages=6", "boxes of 64 x 56, no swizzle\n"},
+      {"bm=128 bn=112 threads=256 stages=7", "boxes of 64 x 56, no swizzle\n"},  // once, which is all that there is room for
+      {"bm=128 bn=176 threads=128 stages=4", "boxes of 128 x 16, swizzle 32\n"},
+  };
+  for (const auto& [size, expected] : kCases) {
+    const Program program = Compiled("plain", size);
+    EXPECT_THAT(HopperKernel(program).schedule, testing::HasSubstr(expected)) << size;
+    EXPECT_THAT(HopperKernel(program).schedule, testing::Not(testing::HasSubstr("at most"))) << size;
+    Comparison comparison(program);
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{136, 240, 136}, {5, 64, 64}})
+      comparison.ExpectAgrees(MakeArgs(Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, n}}}, 1, {}), kHalf, Cat(size, " ", m, "x", n, "x", k));
+  }
+}
+
 TEST(GemmBodies, RenamedAgrees) {
   ExpectAgrees(
       "renamed",

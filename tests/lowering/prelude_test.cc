@@ -1,4 +1,5 @@
 // The prelude's arithmetic that is plain C++, run on the host against the specification's numbers (ir/numeric.h, ir/int_math.h).
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -22,6 +23,7 @@ using std::fabs, std::fmax, std::fmin, std::exp;
 #include "lowering/prelude/fp8.cuh"
 #include "lowering/prelude/convert.cuh"
 #include "lowering/prelude/math.cuh"
+#include "lowering/prelude/grid.cuh"
 }  // namespace device
 
 namespace tilert {
@@ -179,6 +181,29 @@ TEST(Prelude, Packing) {
   device::set<device::i8>(words, 2, -5);
   EXPECT_EQ(words[0], 0xfb0000u);
   EXPECT_EQ(device::get<device::i8>(words, 2), -5);
+}
+
+// Down a column of the panel, then the next; panels alternate in direction.
+TEST(Prelude, RasterOrder) {
+  for (uint32_t panel : {1u, 2u, 4u, 16u}) {
+    for (uint32_t height = 1; height <= 36; ++height) {
+      for (uint32_t width : {1u, 2u, 3u, 7u, 16u}) {
+        uint32_t block = 0;
+        for (uint32_t first = 0; first < height; first += panel) {
+          const uint32_t rows = std::min(panel, height - first);
+          for (uint32_t column = 0; column < width; ++column) {
+            for (uint32_t row = 0; row < rows; ++row) {
+              int x = -1, y = -1;
+              device::raster(block++, width, height, panel, x, y);
+              const uint32_t from_left = first / panel % 2 == 0 ? column : width - 1 - column;
+              ASSERT_EQ(x, static_cast<int>(from_left)) << panel << " " << height << " " << width << " " << block;
+              ASSERT_EQ(y, static_cast<int>(first + row)) << panel << " " << height << " " << width << " " << block;
+            }
+          }
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

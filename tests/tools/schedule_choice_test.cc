@@ -68,7 +68,7 @@ TEST_F(ScheduleChoice, ShapesGetTheTileThatWasMeasuredToBeBest) {
       {"gemm_nt_bf16", Mnk(8192, 8192, 8192), {"128x192"}},
       {"gemm_nn_f16", Mnk(8192, 8192, 8192), {"128x192"}},
       {"gemm_nt_bf16", Mnk(4096, 14336, 4096), {"128x176"}},
-      {"gemm_nn_bf16", Mnk(4096, 14336, 4096), {"128x192", "128x256"}},
+      {"gemm_nn_bf16", Mnk(4096, 14336, 4096), {"152x128"}},
       {"gemm_nt_bf16", Mnk(4096, 4096, 14336), {"128x256e"}},
       {"gemm_nn_bf16", Mnk(4096, 4096, 14336), {"128x256e"}},
       {"gemm_nt_bf16", Mnk(257, 4096, 4096), {"136x128s2"}},
@@ -86,9 +86,18 @@ TEST_F(ScheduleChoice, ShapesGetTheTileThatWasMeasuredToBeBest) {
       {"gemm_nt_bf16", Mnk(128, 14336, 4096), {"128x112"}},
       {"gemm_nn_bf16", Mnk(128, 14336, 4096), {"128x128"}},
       {"gemm_nt_bf16", Mnk(257, 4104, 4104), {"136x128c2e"}},
-      {"gemm_nn_bf16", Mnk(257, 4104, 4104), {"136x128s2"}},
+      {"gemm_nn_bf16", Mnk(257, 4104, 4104), {"136x128c2e"}},
       {"gemm_nt_bf16", Mnk(4095, 4096, 4104), {"128x256c2"}},
       {"gemm_nn_bf16", Mnk(4095, 4096, 4104), {"128x256"}},
+      {"gemm_nt_e4m3", Mnk(4096, 4096, 4096), {"128x256"}},
+      {"gemm_nt_s8", Mnk(4096, 4096, 4096), {"128x256"}},
+      {"gemm_nt_e4m3", Mnk(8192, 8192, 8192), {"128x192"}},
+      {"gemm_nn_bf16", Mnk(8192, 28672, 8192), {"128x192"}},
+      {"gemm_nt_bf16", Mnk(8192, 28672, 8192), {"128x192"}},
+      {"gemm_nt_e4m3", Mnk(4096, 14336, 4096), {"128x176"}},
+      {"gemm_nt_s8", Mnk(4096, 14336, 4096), {"128x176"}},
+      {"gemm_nt_e4m3", Mnk(128, 14336, 4096), {"128x112"}},
+      {"gemm_nt_e4m3", Mnk(16, 14336, 4096), {"16x128"}},
   };
   for (const Case& c : kCases) {
     const Bundle bundle = MakeBundle(c.program);
