@@ -247,8 +247,8 @@ bool Checker::RunsOnDevices() {
 
 // Verdicts through a pipe: how many bytes follow, numbers, then texts.
 void Send(int fd, const Verdict& v) {
-  const std::string text = Cat(static_cast<int>(v.result), " ", v.refused, " ", v.simulated, " ", v.unjudged, " ", v.compiled, " ",
-                               v.spills, " ", v.unspecified, " ", v.kind.size(), "\n", v.kind, v.message);
+  const std::string text = Cat(static_cast<int>(v.result), " ", v.refused, " ", v.simulated, " ", v.unjudged, " ", v.compiled,
+                               " ", v.spills, " ", v.unspecified, " ", v.kind.size(), "\n", v.kind, v.message);
   const std::string bytes = Cat(text.size(), "\n", text);
   for (size_t sent = 0; sent < bytes.size();) {
     const ssize_t n = write(fd, bytes.data() + sent, bytes.size() - sent);
@@ -327,7 +327,8 @@ void CheckInProcesses(const MakeCase& make, uint64_t first, uint64_t count, cons
 
 Verdict CheckInProcess(const TileCase& tile_case, const CheckOptions& options, unsigned seconds) {
   Verdict result;
-  CheckInProcesses([&](uint64_t) { return tile_case; }, 0, 1, options, [&](uint64_t, const Verdict& verdict) { return result = verdict, true; }, seconds);
+  CheckInProcesses([&](uint64_t) { return tile_case; }, 0, 1, options,
+                   [&](uint64_t, const Verdict& verdict) { return result = verdict, true; }, seconds);
   return result;
 }
 

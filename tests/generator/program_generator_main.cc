@@ -7,7 +7,8 @@
 //   program_generator --count=100 --device=auto,ampere --no-simulate    run each on the GPU that is there
 //
 // --runs=1: how often there (3). --in-process: in this process, for checkers that look at a process (a crash ends it). --plant:
-// each run there writes outside a tensor, which must be found. --json=FILE: what was counted. --seconds=600: begin none after that.
+// each run there writes outside a tensor, which must be found. --json=FILE: what was counted. --seconds=600: begin none after
+// that.
 // --compile=sm_80,sm_89,sm_90a: compile each by NVRTC too. --no-simulate: leave the simulator out. --kind=TEXT: report faults
 // whose kind holds TEXT only.
 #include <cstdio>

@@ -72,8 +72,10 @@ TEST(GeneratedFaults, OddWindows) {
   const auto kernels = PlanAll(program, FastArgClass(program), "sm_90a");
   ASSERT_TRUE(kernels.ok()) << kernels.status();
   const char* const why = "no TMA: it is not known to start at a multiple of 16 bytes of a row";
-  for (const char* odd : {"X → odd .*", "X → given .*"}) EXPECT_THAT(kernels->front().schedule, testing::ContainsRegex(absl::StrCat(odd, why)));
-  for (const char* even : {"X → whole .*", "X → named .*"}) EXPECT_THAT(kernels->front().schedule, testing::ContainsRegex(absl::StrCat(even, "TMA, boxes")));
+  for (const char* odd : {"X → odd .*", "X → given .*"})
+    EXPECT_THAT(kernels->front().schedule, testing::ContainsRegex(absl::StrCat(odd, why)));
+  for (const char* even : {"X → whole .*", "X → named .*"})
+    EXPECT_THAT(kernels->front().schedule, testing::ContainsRegex(absl::StrCat(even, "TMA, boxes")));
   const Program stored = CompileSource("tests/lowering/generated_faults.py", "odd_window_stored");
   Comparison(stored).ExpectAgrees(MakeArgs({{kF16, {64, 80}}, {kF16, {3, 64, 72}}}, 9), {}, "odd_window_stored");
   const auto storing = PlanAll(stored, FastArgClass(stored), "sm_90a");

@@ -19,7 +19,8 @@ std::vector<Val> Terms(ProgramBuilder& b, DType type, const Val& x, const Val& y
   std::vector<ExprOp> binary = {kAdd, kSub, kMul, kMin, kMax}, unary = {kNeg, kAbs};
   if (IsFloat(type)) {
     binary.insert(binary.end(), {kDiv, kPow});
-    unary.insert(unary.end(), {kExp, kExp2, kLog, kLog2, kLog1p, kSin, kCos, kTanh, kSigmoid, kErf, kSqrt, kRsqrt, kFloor, kCeil, kRound, kTrunc});
+    unary.insert(unary.end(), {kExp, kExp2, kLog, kLog2, kLog1p, kSin, kCos, kTanh, kSigmoid, kErf, kSqrt, kRsqrt, kFloor, kCeil,
+                               kRound, kTrunc});
     terms.push_back(b.Apply(kFma, {x, y, x}));
     terms.push_back(b.Cast(b.Apply(kIsNan, {x}), type));
   } else {
@@ -36,7 +37,8 @@ std::vector<Val> Terms(ProgramBuilder& b, DType type, const Val& x, const Val& y
 std::vector<Val> Around(ProgramBuilder& b, DType type, const Val& x, const Val& y) {
   using enum ExprOp;
   std::vector<Val> terms;
-  for (ExprOp op : IsFloat(type) ? std::vector{kMin, kDiv} : std::vector{kMin, kFloorDiv, kShr}) terms.push_back(b.Apply(op, {x, y}));
+  for (ExprOp op : IsFloat(type) ? std::vector{kMin, kDiv} : std::vector{kMin, kFloorDiv, kShr})
+    terms.push_back(b.Apply(op, {x, y}));
   terms.push_back(b.Apply(kAbs, {x}));
   return terms;
 }
@@ -60,8 +62,8 @@ Program AllPairs(DType type) {
 
 TEST(OperatorTypes, EveryPairCompiles) {
   if (!HasNvrtc()) GTEST_SKIP() << "no NVRTC";
-  for (DType type : {DType::kInt8, DType::kUInt8, DType::kInt16, DType::kUInt16, DType::kInt32, DType::kUInt32, DType::kInt64, DType::kUInt64,
-                     DType::kBFloat16, DType::kFloat64}) {
+  for (DType type : {DType::kInt8, DType::kUInt8, DType::kInt16, DType::kUInt16, DType::kInt32, DType::kUInt32, DType::kInt64,
+                     DType::kUInt64, DType::kBFloat16, DType::kFloat64}) {
     const Program program = AllPairs(type);
     const absl::StatusOr<Lowered> lowered = Lower(program, GeneralArgClass(program), *FindTarget("sm_80"));
     ASSERT_TRUE(lowered.ok()) << lowered.status();

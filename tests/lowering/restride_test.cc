@@ -53,7 +53,8 @@ TEST(Restride, StridesThatTheProgramKnowsStay) {
   EXPECT_EQ(found([](auto&, Val n, Val pitch) { return Case(pitch * 2, n, 64); }), std::vector<std::string>{});
   EXPECT_EQ(found([](auto&, Val, Val pitch) { return Case(pitch, pitch, 64); }), std::vector<std::string>{});
   EXPECT_EQ(found([](auto&, Val n, Val pitch) { return Case(pitch, n, pitch); }), std::vector<std::string>{});
-  EXPECT_EQ(found([](auto& b, Val n, Val pitch) { return b.Assume(pitch % 3 == 0), Case(pitch, n, 64); }), std::vector<std::string>{});
+  EXPECT_EQ(found([](auto& b, Val n, Val pitch) { return b.Assume(pitch % 3 == 0), Case(pitch, n, 64); }),
+            std::vector<std::string>{});
   EXPECT_EQ(found([](auto& b, Val n, Val pitch) { return b.Scalar("ld", DType::kInt64, pitch), Case(pitch, n, 64); }),
             std::vector<std::string>{});
 }
