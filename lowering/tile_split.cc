@@ -208,7 +208,10 @@ absl::Status SplitLoops(TileState& state) {
     LoopSplitter splitter(state, *loop);
     if (state.target.family == Family::kAmpere) {
       for (Stmt& inner : loop->body) {
-        if (const auto branch = splitter.Branch(inner)) inner.op = *branch;
+        const auto branch = splitter.Branch(inner);
+        if (!branch) continue;
+        state.report += Cat("  masks", Where(state.program, inner.loc), ": asked for only where they are not all true\n");
+        inner.op = *branch;
       }
       return out.push_back(std::move(stmt)), absl::OkStatus();
     }

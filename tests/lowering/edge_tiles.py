@@ -522,3 +522,22 @@ def tensor_onto_itself(Y: T.Tensor((M, 40), "float32")):
         T.copy(Y[0:9, 0:40], Y[1:10, 0:40])
         T.copy(Y[0:16, 2:40], Y[0:16, 0:38])
         T.atomic_add(Y[0:9, 0:40], Y[3:12, 0:40])
+
+
+def masked_products(A: T.Tensor((M, 16), "float16"), B: T.Tensor((N, 16), "float16"), C: T.Tensor((M, 16), "float32")):
+    # Masks that hold for whole tiles: from some iteration on, up to some iteration, and in all or none of a block's.
+    with T.Kernel(T.ceildiv(M, 16), threads=32) as bx:
+        a = T.alloc_shared((16, 16), "float16")
+        b = T.alloc_shared((16, 16), "float16")
+        s = T.alloc_fragment((16, 16), "float32")
+        c = T.alloc_fragment((16, 16), "float32")
+        T.clear(c)
+        T.copy(A[bx * 16, 0], a)
+        for k in T.Pipelined(T.ceildiv(N, 16), num_stages=2):
+            T.copy(B[k * 16, 0], b)
+            for i, j in T.Parallel(16, 16):
+                s[i, j] = T.if_then_else(k * 16 + j < N, T.if_then_else(bx * 16 + i < M, 1.0, 7.0), -3.0)
+            T.gemm(a, b, s, transpose_B=True)
+            for i, j in T.Parallel(16, 16):
+                c[i, j] += T.if_then_else(k * 16 + j - i >= bx * 16 - 5, s[i, j], 100.0)
+        T.copy(c, C[bx * 16, 0])

@@ -140,6 +140,18 @@ TEST(EdgeTiles, MadeOperand) {
   EXPECT_EQ(code.find("__syncthreads", steps), std::string::npos);
 }
 
+TEST(EdgeTiles, MaskedProducts) {
+  std::vector<std::pair<int64_t, int64_t>> sizes;
+  for (int64_t n = 14; n <= 34; ++n) sizes.push_back({n + 13, n});
+  ExpectAgrees("masked_products", sizes, [](int64_t m, int64_t n) {
+    return std::vector<std::pair<DType, Shape>>{{DType::kFloat16, {m, 16}}, {DType::kFloat16, {n, 16}}, {kF32, {m, 16}}};
+  }, {.of_magnitude = 0x1p-16});
+  // By mma.sync both loops over elements are there twice, once without their masks.
+  const std::string code = CodeOf("masked_products", "sm_80", "masked_products_kernel");
+  EXPECT_NE(code.find("if (M + bx * -16 + -15 > 0 && N + -15 + k * -16 > 0) {"), std::string::npos) << code;
+  EXPECT_NE(code.find("if (-14 + bx * -16 + 5 + k * 16 > 0) {"), std::string::npos) << code;
+}
+
 TEST(EdgeTiles, SumsInPairs) {
   ExpectAgrees("tile_sums", {{32, 0}, {70, 0}}, [](int64_t m, int64_t) {
     return std::vector<std::pair<DType, Shape>>{{kF32, {m, 64}}, {kF32, {32, 64}}};
