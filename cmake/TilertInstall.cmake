@@ -10,6 +10,9 @@ install(
   NAMESPACE tilert::
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/tilert")
 
+# The build tree serves too: find_package(tilert) with -Dtilert_DIR=BUILD.
+export(EXPORT tilertTargets NAMESPACE tilert:: FILE "${PROJECT_BINARY_DIR}/tilertTargets.cmake")
+
 # The frontend needs the abseil that it was built with: one from find_package, not one of our own build tree.
 if(NOT TILERT_ABSEIL_SOURCE_DIR)
   install(TARGETS tilert_frontend EXPORT tilertFrontendTargets)

@@ -266,13 +266,21 @@ Value Transpose(Evaluator& e, const Args& args) {
                   "give the target the extents of the source, the last two the other way round");
   }
   ProgramBuilder& builder = e.builder();
-  const std::vector<Val> vars = builder.OpenParallel({"i", "j"}, {src->extent[rank - 2], src->extent[rank - 1]});
+  const std::vector<Val> extents = {src->extent[rank - 2], src->extent[rank - 1]};
+  Buf source = src->buffer;
   std::vector<Val> from = src->start, to = dst->start;
-  from[rank - 2] = Shifted(e, from[rank - 2], vars[0]);
-  from[rank - 1] = Shifted(e, from[rank - 1], vars[1]);
+  if (source.id() == dst->buffer.id() && m.rows && m.columns &&
+      !builder.InParallel()) {  // all of it is read before any is written
+    source = builder.Alloc("transposed", source.buffer().dtype, Scope::kFragment, extents);
+    builder.Copy(e.ToTile(*src), source);
+    from = {builder.Lit(int64_t{0}), builder.Lit(int64_t{0})};
+  }
+  const std::vector<Val> vars = builder.OpenParallel({"i", "j"}, extents);
+  from[from.size() - 2] = Shifted(e, from[from.size() - 2], vars[0]);
+  from.back() = Shifted(e, from.back(), vars[1]);
   to[target_rank - 2] = Shifted(e, to[target_rank - 2], vars[1]);
   to[target_rank - 1] = Shifted(e, to[target_rank - 1], vars[0]);
-  builder.Store(dst->buffer, to, builder.Load(src->buffer, from));
+  builder.Store(dst->buffer, to, builder.Load(source, from));
   builder.Close();
   return NoneValue{};
 }

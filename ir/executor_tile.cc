@@ -54,32 +54,55 @@ absl::Status TileOps::CheckSameShape(const Box& src, const Box& dst) const {
                          Text(dst.extent), ": apart from extents of 1 they must agree");
 }
 
-// Converts src to dst's type chunk by chunk and hands the chunks to write(first, count, values).
+// Cuts off what lies outside of dst's buffer, where nothing is written, and what would go there.
+void TileOps::Clip(Box* src, Box* dst) const {
+  const auto& shape = memory_.view(dst->buffer).tensor.shape;
+  size_t from = 0;
+  for (size_t d = 0; d < dst->extent.size(); ++d) {
+    const int64_t start = dst->start[d], extent = dst->extent[d];
+    const int64_t begin = std::clamp<int64_t>(SubIndex(0, start), 0, extent);
+    const int64_t size = std::clamp<int64_t>(SubIndex(shape[d], start), begin, extent) - begin;
+    dst->start[d] = AddIndex(start, begin);
+    dst->extent[d] = size;
+    if (src == nullptr || extent == 1) continue;
+    while (src->extent[from] == 1) ++from;
+    src->start[from] = AddIndex(src->start[from], begin);
+    src->extent[from++] = size;
+  }
+}
+
+// Converts src to dst's type chunk by chunk and hands the chunks to write(dst, first, count, values); all at once where dst may
+// overlap src.
 template <typename F>
-absl::Status TileOps::Stream(const Box& src, const Box& dst, Value fill, F write) {
+absl::Status TileOps::Stream(Box src, Box dst, Value fill, F write) {
   TILERT_RETURN_IF_ERROR(CheckSameShape(src, dst));
-  const int64_t size = src.size();
-  row_.resize(static_cast<size_t>(std::min(size, kChunk)));
-  for (int64_t first = 0; first < size; first += kChunk) {
-    const int64_t count = std::min(kChunk, size - first);
+  Clip(&src, &dst);
+  const int64_t size = dst.size(), chunk = src.buffer == dst.buffer ? size : kChunk;
+  if (chunk > kChunk) TILERT_RETURN_IF_ERROR(CheckSize(dst));
+  row_.resize(static_cast<size_t>(std::min(size, chunk)));
+  for (int64_t first = 0; first < size; first += chunk) {
+    const int64_t count = std::min(chunk, size - first);
     memory_.Read(src, first, count, fill, row_.data());
     ConvertRow(TypeOf(src), TypeOf(dst), row_.data(), count);
-    write(first, count, row_.data());
+    write(dst, first, count, row_.data());
   }
   return absl::OkStatus();
 }
 
 absl::Status TileOps::Copy(const Box& src, const Box& dst, Value fill) {
-  return Stream(src, dst, fill,
-                [&](int64_t first, int64_t count, const Value* values) { memory_.Write(dst, first, count, values); });
+  return Stream(src, dst, fill, [&](const Box& to, int64_t first, int64_t count, const Value* values) {
+    memory_.Write(to, first, count, values);
+  });
 }
 
 absl::Status TileOps::Atomic(AtomicOp op, const Box& src, const Box& dst) {
-  return Stream(src, dst, OutsideOf(src),
-                [&](int64_t first, int64_t count, const Value* values) { memory_.Atomic(op, dst, first, count, values); });
+  return Stream(src, dst, OutsideOf(src), [&](const Box& to, int64_t first, int64_t count, const Value* values) {
+    memory_.Atomic(op, to, first, count, values);
+  });
 }
 
-void TileOps::Fill(const Box& dst, Value value) {
+void TileOps::Fill(Box dst, Value value) {
+  Clip(nullptr, &dst);
   const int64_t size = dst.size();
   row_.assign(static_cast<size_t>(std::min(size, kChunk)), value);
   for (int64_t first = 0; first < size; first += kChunk) memory_.Write(dst, first, std::min(kChunk, size - first), row_.data());

@@ -18,7 +18,7 @@ class TileOps {
   absl::Status Copy(const Box& src, const Box& dst, Value fill);
   absl::Status Atomic(AtomicOp op, const Box& src, const Box& dst);
   // `value`: of the destination's type.
-  void Fill(const Box& dst, Value value);
+  void Fill(Box dst, Value value);
   absl::Status Gemm(const tilert::Gemm& op, const Box& a, const Box& b, const Box& c);
   absl::Status Reduce(const tilert::Reduce& op, const Box& src, const Box& dst);
   absl::Status Scan(const tilert::Scan& op, const Box& src, const Box& dst);
@@ -37,8 +37,9 @@ class TileOps {
   absl::Status ReadMatrix(const Box& box, DType type, bool clear, Matrix* out);
   absl::Status CheckSize(const Box& box) const;
   absl::Status CheckSameShape(const Box& src, const Box& dst) const;
+  void Clip(Box* src, Box* dst) const;
   template <typename F>
-  absl::Status Stream(const Box& src, const Box& dst, Value fill, F write);
+  absl::Status Stream(Box src, Box dst, Value fill, F write);
 
   Memory& memory_;
   const ExecOptions& options_;

@@ -75,20 +75,23 @@ std::optional<int64_t> Coefficient(const ExprArena& arena, Expr e, VarId var) {
   }
 }
 
-int64_t KnownPowerOfTwoDivisor(const ExprArena& arena, Expr e, const ArgClass& args) {
+int64_t KnownPowerOfTwoDivisor(const ExprArena& arena, Expr e, const ArgClass& args, const std::function<int64_t(VarId)>& of_var) {
   const ExprNode& node = arena[e];
-  const auto operand = [&](int i) { return KnownPowerOfTwoDivisor(arena, node.args[i], args); };
+  const auto operand = [&](int i) { return KnownPowerOfTwoDivisor(arena, node.args[i], args, of_var); };
   switch (node.op) {
     case ExprOp::kIntImm:
       return PowerOfTwoPart(node.i);
     case ExprOp::kDim:
       return static_cast<size_t>(node.i) < args.dim_divisor.size() ? PowerOfTwoPart(args.dim_divisor[node.i]) : 1;
+    case ExprOp::kVar:
+      return of_var ? of_var(static_cast<VarId>(node.i)) : 1;
     case ExprOp::kCast:
       return IsInteger(node.dtype) && IsInteger(arena[node.args[0]].dtype) ? operand(0) : 1;
     case ExprOp::kAdd:
     case ExprOp::kSub:
     case ExprOp::kMin:
     case ExprOp::kMax:
+    case ExprOp::kFloorMod:
       return std::min(operand(0), operand(1));
     case ExprOp::kMul:
       return std::min(operand(0) * operand(1), kMaxDivisor);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "absl/types/span.h"
@@ -30,7 +31,7 @@ std::optional<UnitIndex> SplitUnit(ExprArena& arena, Expr index, absl::Span<cons
 // c where e = c·var + what does not use var; none when e is not of that form.
 std::optional<int64_t> Coefficient(const ExprArena& arena, Expr e, VarId var);
 
-// Largest power of two (≤ 2^20) that is known to divide `e`, whatever its variables are.
-int64_t KnownPowerOfTwoDivisor(const ExprArena& arena, Expr e, const ArgClass& args);
+// Largest power of two (≤ 2^20) that is known to divide `e`, whatever its variables are, or where they are multiples of what `of_var` says.
+int64_t KnownPowerOfTwoDivisor(const ExprArena& arena, Expr e, const ArgClass& args, const std::function<int64_t(VarId)>& of_var = {});
 
 }  // namespace tilert

@@ -18,10 +18,11 @@ namespace {
 constexpr std::string_view kPreludeOrder[] = {"base.cuh",   "ptx.cuh",  "types.cuh",  "fp8.cuh",  "convert.cuh",
                                               "memory.cuh", "math.cuh", "atomic.cuh", "grid.cuh", "debug.cuh"};
 
-// What only kernels with such statements get.
+// What only kernels with such statements get, or all kernels of clusters.
 struct OptionalPart {
   std::string_view name;
   bool (*needs)(const kir::StmtOp& op);
+  bool in_clusters = false;
 };
 template <typename... Ops>
 bool IsAny(const kir::StmtOp& op) {
@@ -35,7 +36,7 @@ constexpr OptionalPart kOptionalParts[] = {
      }},
     {"sums.cuh", IsAny<kir::Atomic>},
     {"barrier.cuh", IsAny<kir::MbarArrive, kir::MbarWait>},
-    {"cluster.cuh", IsAny<kir::ClusterSync, kir::PartStore, kir::PartAdd>},
+    {"cluster.cuh", IsAny<kir::ClusterSync, kir::PartStore, kir::PartAdd>, true},
     {"shares.cuh", IsAny<kir::SumsGive, kir::SumsTake>},
     {"tma.cuh", IsAny<kir::TmaLoad, kir::TmaStore, kir::StoreWait>},
     {"multicast.cuh",
@@ -74,7 +75,7 @@ std::vector<std::string_view> AllPreludeParts() {
 std::string OptionalPrelude(const kir::Kernel& kernel) {
   std::string text;
   for (const OptionalPart& part : kOptionalParts) {
-    if (!AnyStmt(kernel.body, part.needs)) continue;
+    if (!AnyStmt(kernel.body, part.needs) && !(part.in_clusters && !kernel.cluster.empty())) continue;
     std::string guard = Cat("PRELUDE_", part.name.substr(0, part.name.find('.')));
     for (char& c : guard) c = absl::ascii_toupper(static_cast<unsigned char>(c));
     text += Cat("#ifndef ", guard, "\n#define ", guard, "\n", PreludePart(part.name), "#endif\n");

@@ -300,9 +300,11 @@ class ExprEmitter {
   CText Popcount(const ExprNode& node) {
     const DType from = Node(node.args[0]).dtype;
     const std::string a = Value(node.args[0]).text;
-    if (DTypeBits(from) == 64) return {Call("__popcll", {a})};
-    if (DTypeBits(from) == 32) return {Call("__popc", {a})};
-    return {Cat("__popc((", DTypeBits(from) == 8 ? "u8" : "u16", ")(", a, "))")};
+    // An int in CUDA, whatever it counts in: of the node's type for the functions that look at types.
+    const std::string type = Cat("(", std::string(ValueType(node.dtype)), ")");
+    const char* const name = DTypeBits(from) == 64 ? "__popcll" : "__popc";
+    if (DTypeBits(from) >= 32) return {Cat(type, Call(name, {a})), CText::kUnary};
+    return {Cat(type, "__popc((", DTypeBits(from) == 8 ? "u8" : "u16", ")(", a, "))"), CText::kUnary};
   }
   CText Shift(const ExprNode& node, const CText& a, const CText& b) {
     const Range amount = c_.ranges.Of(node.args[1]);

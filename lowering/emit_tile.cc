@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "ir/status_util.h"
+#include "lowering/affine.h"
 #include "lowering/emit_place.h"
 
 namespace tilert {
@@ -139,6 +140,45 @@ void EmitSums(EmitContext& c, const kir::Elementwise& loop, Nest& nest, const ki
   DeclareCoordinates(c, nest, loop.layout);
   BindVars(c, loop, nest);
   EmitPairSum(c, sum, pair);
+}
+
+// Rows of which few have something to do: the body is one `if` whose condition is the same for all points of a row, as some dimension's
+// variable is not in it, and reads nothing but registers, which the body leaves alone.
+const kir::If* RowGuard(const EmitContext& c, const kir::Elementwise& loop) {
+  const auto* guard = loop.body.size() == 1 ? std::get_if<kir::If>(&loop.body[0].op) : nullptr;
+  if (guard == nullptr || !guard->else_body.empty()) return nullptr;
+  bool in_registers = true;
+  ForEachNode(c.kernel.exprs, guard->cond, [&](Expr, const ExprNode& node) {
+    if (node.op != ExprOp::kLoad) return;
+    const auto buffer = static_cast<BufferId>(node.i);
+    in_registers &= c.buffer(buffer).space == kir::Space::kRegister && CountStores(guard->then_body, buffer) == 0;
+  });
+  return in_registers ? guard : nullptr;
+}
+
+// Opens a branch that is taken by threads with a point for which `guard` holds; none where that costs as much as asking at each point.
+bool OpenRowGuard(EmitContext& c, const kir::Elementwise& loop, const Nest& nest, const kir::If& guard) {
+  std::vector<Nest::Loop> rows;
+  int64_t points_of_row = 1;
+  for (const Nest::Loop& l : nest.loops) {
+    if (UsesAny(c.kernel.exprs, guard.cond, {loop.vars[l.dim]})) {
+      rows.push_back(l);
+    } else {
+      points_of_row *= l.size;
+    }
+  }
+  constexpr int64_t kFewestPoints = 8;  // fewer are as quickly predicated
+  if (points_of_row < kFewestPoints) return false;
+  const std::string any = c.names.Fresh("any");
+  c.out.Line(Cat("bool ", any, " = false;"));
+  for (const Nest::Loop& l : rows) c.OpenUnrolled(l.var, 0, l.size);
+  Nest row = nest;
+  DeclareCoordinates(c, row, loop.layout);
+  BindVars(c, loop, row);
+  c.out.Line(Cat(any, " |= ", EmitExpr(c, guard.cond).text, ";"));
+  CloseLoops(c, rows.size());
+  c.Open(Cat("if (", any, ") {"));
+  return true;
 }
 
 // ---- reductions
@@ -307,6 +347,8 @@ void Emit(EmitContext& c, const kir::Elementwise& loop) {
     c.replica_zero = c.names.Fresh("writes");
     c.out.Optional(c.replica_zero, Cat("const bool ", c.replica_zero, " = ", nest.replica_zero, ";"));
   }
+  const kir::If* const guard = RowGuard(c, loop);
+  const bool rare = guard != nullptr && OpenRowGuard(c, loop, nest, *guard);
   OpenLoops(c, nest, 0, nest.loops.size());
   if (sum != nullptr) {
     EmitSums(c, loop, nest, *sum);
@@ -315,7 +357,7 @@ void Emit(EmitContext& c, const kir::Elementwise& loop) {
   } else {
     EmitPairs(c, loop, nest, targets);
   }
-  CloseLoops(c, nest.loops.size());
+  CloseLoops(c, nest.loops.size() + (rare ? 1 : 0));
   c.in_elementwise = false;
   c.lanes_here = "0xffffffffu";
   c.Close();

@@ -21,10 +21,9 @@ absl::Status PlanBuilder::EmitThreadRegion(const Stmt& stmt, const ThreadRegion&
 }
 
 absl::Status PlanBuilder::EmitSync(const SyncThreads& sync, int64_t threads_here) {
-  if (sync.count == 0 || sync.count == threads_here) {
-    Emit(kir::BarSync{});
-    return absl::OkStatus();
-  }
+  const bool all = sync.count == 0 || sync.count == (all_meet_ ? k_.warps * kLanes : threads_here);
+  if (all && all_meet_) return Meet(), absl::OkStatus();
+  if (all) return Emit(kir::BarSync{}), absl::OkStatus();
   if (sync.count > static_cast<uint32_t>(k_.warps * kLanes) || sync.barrier == 0 || sync.barrier > 8) {
     return InvalidArgument("T.sync_threads(", sync.barrier, ", ", sync.count, ")", Where(s_.program, loc_), ": barriers 1 to 8 are there for groups of threads");
   }
@@ -116,7 +115,7 @@ int64_t PlanBuilder::PanelAtBarrier(const Copy& copy) const {
   const BufferId src = copy.src.buffer, dst = copy.dst.buffer;
   const bool plain = copy.is_async && copy.barrier != kNoId && s_.target.family == Family::kHopper && s_.scope(src) == Scope::kGlobal &&
                      s_.scope(dst) == Scope::kShared && !copy.fill && s_.IsWholeTile(copy.dst);
-  return plain ? TmaPanel(s_, src, s_.Extents(copy.src.extent), s_.shared.at(dst), s_.buffer(dst).dtype) : 0;
+  return plain ? TmaPanel(s_, copy.src, s_.Extents(copy.src.extent), s_.shared.at(dst), s_.buffer(dst).dtype) : 0;
 }
 
 // A copy that completes on a barrier goes by TMA where that can be; else the threads copy, and their arrivals say that it is there. One without a barrier is a

@@ -239,6 +239,7 @@ class PlanBuilder {
   absl::flat_hash_map<BufferId, int64_t> versions_;  // program shared buffer → number of versions
   absl::flat_hash_map<BufferId, kir::BarrierId> barriers_;  // program barrier → kernel barrier
   int64_t first_thread_ = 0;                         // of the warps that run the current statements
+  bool all_meet_ = false;                            // in a thread region that all parts run: threads that meet are those of all
   int64_t threads_ = 0;                              // and how many they are
   bool writes_tiles_ = true;                         // they write shared memory by ordinary instructions
   bool region_writes_ = false;                       // so does the thread region that is planned

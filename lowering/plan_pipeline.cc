@@ -2,7 +2,8 @@
 //
 // Producers are found by what they touch, not by what the loop computes: a copy global → shared whose tile lives outside the loop, is written only
 // by it, is not used outside the loop, and whose source is not written by the loop. Copies that are first needed by the same
-// statement form a group; groups complete in order of first need, so one wait before each group's first use is enough.
+// statement, or that follow one another in the program, form a group; groups complete in order of first need, so one wait before each group's
+// first use is enough. A wait is a barrier: the program has fewer of them where its copies stand together.
 //
 // Iteration t (S versions, D = S − 1 stages ahead, G groups):
 //   wait for group 0 of t; issue all groups of t + D into version (t + D) % S; use group 0; wait for group 1 of t; use group 1; …
@@ -68,6 +69,13 @@ std::vector<PlanBuilder::Producer> PlanBuilder::FindProducers(const For& loop) c
     if (!fixed || writers != 1 || first_use < i || first_use == loop.body.size()) continue;
     if (UsedOutside(s_.program, s_.program.launches[s_.launch].body, loop, copy->dst.buffer)) continue;
     producers.push_back({copy, i, first_use});
+  }
+  for (size_t i = 0, next = 0; i < producers.size(); i = next) {
+    size_t first_use = producers[i].group;
+    for (next = i + 1; next < producers.size() && producers[next].stmt == producers[next - 1].stmt + 1; ++next) {
+      first_use = std::min(first_use, producers[next].group);
+    }
+    for (size_t j = i; j < next; ++j) producers[j].group = first_use;
   }
   std::stable_sort(producers.begin(), producers.end(), [](const Producer& a, const Producer& b) { return a.group < b.group; });
   size_t group = 0, last_use = producers.empty() ? 0 : producers.front().group;

@@ -1,5 +1,5 @@
 // Roles that the program itself declares: each part of the threads gets its own walk over the launch, with the statements that are its own. What stands between
-// partitions is for all threads: the first part does it while the others wait.
+// partitions is for all threads: the first part does it while the others wait. Thread regions there are run by each part, for its threads.
 #include <algorithm>
 
 #include "ir/status_util.h"
@@ -109,7 +109,14 @@ absl::Status PlanBuilder::EmitPart(const Block& block, const RoleSpan& part, boo
       }
       met = i + 1 < block.size() || loops_ > 0;
       if (met) Meet();
-    } else if (HoldsRoles(stmt)) {
+    } else if (std::holds_alternative<ThreadRegion>(stmt.op)) {
+      if (!met) Meet();
+      all_meet_ = true;
+      TILERT_RETURN_IF_ERROR(EmitStmt(stmt));
+      all_meet_ = false;
+      Meet();
+      met = true;
+    } else if (EachPartRuns(stmt)) {
       TILERT_RETURN_IF_ERROR(EmitPartControl(stmt, part, first));
       met = false;
     } else {
@@ -118,7 +125,6 @@ absl::Status PlanBuilder::EmitPart(const Block& block, const RoleSpan& part, boo
                               std::holds_alternative<Assert>(stmt.op) || std::holds_alternative<SyncThreads>(stmt.op) ||
                               (std::holds_alternative<Store>(stmt.op) && s_.scope(std::get<Store>(stmt.op).buffer) == Scope::kVar);
       const bool note = std::holds_alternative<Annotate>(stmt.op);
-      if (std::holds_alternative<ThreadRegion>(stmt.op)) return Unsupported(stmt, "a thread region of all threads beside roles");
       if (std::holds_alternative<SyncThreads>(stmt.op)) {
         Meet();
         met = true;
@@ -188,7 +194,7 @@ absl::Status PlanBuilder::EmitPartControl(const Stmt& stmt, const RoleSpan& part
     Emit(std::move(out));
     return absl::OkStatus();
   }
-  return Unsupported(stmt, "roles inside this kind of loop");
+  return Unsupported(stmt, "this kind of loop around roles, or around a thread region beside roles,");
 }
 
 }  // namespace tilert

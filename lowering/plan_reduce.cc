@@ -86,7 +86,7 @@ absl::Status PlanBuilder::EmitReduce(const Reduce& reduce) {
   const FragmentLayout dst_layout = k_.buffers[dst].layout;
   const bool same_shape = ExtentsOf(dst_layout) == ExtentsOf(result);
   const bool same_type = k_.buffers[dst].dtype == dtype;
-  if (same_shape && same_type && CanRead(result, dst_layout)) {
+  if (same_shape && same_type && CanWrite(dst_layout, result)) {
     Emit(kir::LaneReduce{op, dst, src, axis, false, !reduce.clear});
     return absl::OkStatus();
   }

@@ -241,7 +241,7 @@ void PlanBuilder::EmitFills(const RingGroup& group, const Copy& copy) {
   }
   const SharedLayout& tile = s_.shared.at(copy.dst.buffer);
   std::vector<int64_t> box = s_.Extents(copy.src.extent);
-  const int64_t panel = TmaPanel(s_, copy.src.buffer, box, tile, s_.buffer(copy.dst.buffer).dtype);
+  const int64_t panel = TmaPanel(s_, copy.src, box, tile, s_.buffer(copy.dst.buffer).dtype);
   const auto shared = rings_.shared.find(&copy);
   const kir::ClusterAxes multicast = shared == rings_.shared.end() ? 0 : shared->second.axes;
   if (multicast != 0 && !shared->second.by_panel) {

@@ -162,12 +162,12 @@ bool PlanBuilder::CanTmaStore(const Copy& copy, std::string* why) const {
     const DType dtype = s_.buffer(copy.dst.buffer).dtype;
     const SharedLayout stage = SwizzledShared({box[MovingDims(box)[0]], width}, DTypeBytes(dtype));
     box.back() = width;
-    return TmaPanel(s_, copy.dst.buffer, box, stage, dtype, why) > 0;
+    return TmaPanel(s_, copy.dst, box, stage, dtype, why) > 0;
   }
   if (s_.scope(copy.src.buffer) != Scope::kShared) return no("it is from global to global memory");
   if (!s_.IsWhole(copy.src)) return no("it is a part of its tile");
   if (rings_.ring_of_buffer.contains(copy.src.buffer)) return no("its tile is filled by TMA");
-  return TmaPanel(s_, copy.dst.buffer, s_.Extents(copy.dst.extent), s_.shared.at(copy.src.buffer), s_.buffer(copy.src.buffer).dtype, why) > 0;
+  return TmaPanel(s_, copy.dst, s_.Extents(copy.dst.extent), s_.shared.at(copy.src.buffer), s_.buffer(copy.src.buffer).dtype, why) > 0;
 }
 
 // Issues the store of one tile; `column`: where it starts in `to`'s last dimension.
@@ -175,7 +175,7 @@ kir::MapId PlanBuilder::EmitBoxStore(const Region& to, BufferId from, Expr versi
   const kir::Buffer& tile = k_.buffers[from];
   std::vector<int64_t> box = s_.Extents(to.extent);
   box.back() = tile.shared.extents.back();
-  const int64_t panel = TmaPanel(s_, to.buffer, box, tile.shared, tile.dtype);
+  const int64_t panel = TmaPanel(s_, to, box, tile.shared, tile.dtype);
   if (stores_by_warpgroup_) box[static_cast<size_t>(MovingDims(box)[0])] /= s_.warps / kWarpgroupWarps;
   const kir::MapId map = MapOf(to.buffer, box, panel, tile.shared.swizzled ? static_cast<int>(tile.shared.panel) : 0);
   std::vector<Expr> coords = Tr(to.start);

@@ -142,8 +142,11 @@ void PlanBuilder::RetireFor(const Stmt& stmt) {
     bool conflict = touched.contains(group.acc) && !(chained && buffers_[gemm->c.buffer] == group.acc);
     for (BufferId id : group.reads) {
       conflict |= written.contains(id);
+      if (k_.buffers[id].space != kir::Space::kRegister) continue;
+      // Only other wgmmas may read operand registers too (PTX ISA "wgmma.mma_async").
+      conflict |= touched.contains(id) && !IsWgmma(stmt);
       // ptxas takes operand registers for free once the instruction is issued, and waits before it writes others that may share them: so wait here.
-      conflict |= k_.buffers[id].space == kir::Space::kRegister && gemm == nullptr && writes_registers;
+      conflict |= gemm == nullptr && writes_registers;
     }
     if (conflict) return Retire(i + 1);
   }

@@ -80,12 +80,27 @@ class SharedReads {
 std::vector<BufferId> SharedInputs(const Program& program) {
   absl::flat_hash_set<BufferId> shared;
   for (const Launch& launch : program.launches) SharedReads(program, launch, shared).Run();
+  std::vector<int> uses(program.dims.size());
+  ForEachExpr(program, [&](Expr root) {
+    ForEachNode(program.exprs, root, [&](Expr, const ExprNode& node) { 
+      if (node.op == ExprOp::kDim) ++uses[static_cast<size_t>(node.i)];
+     });
+  });
+  for (const ScalarParam& scalar : program.scalars) {
+    if (scalar.dim != kNoId) ++uses[scalar.dim];
+  }
+  // Rows can be put elsewhere only where nothing but this stride says where they are.
+  const auto is_free = [&](Expr stride) {
+    const ExprNode& node = program.exprs[stride];
+    return node.op == ExprOp::kDim && uses[static_cast<size_t>(node.i)] == 1;
+  };
   std::vector<BufferId> inputs;
   for (const Param& param : program.params) {
     if (param.kind != Param::Kind::kTensor || param.access != Access::kIn || !shared.contains(param.index)) continue;
     const Buffer& buffer = program.buffers[param.index];
     const int64_t bytes = DTypeBytes(buffer.dtype);
-    const bool has_rows = buffer.strides.empty() || program.exprs.IsInt(buffer.strides.back(), 1);
+    const bool has_rows = buffer.strides.empty() || (program.exprs.IsInt(buffer.strides.back(), 1) &&
+                                                     std::all_of(buffer.strides.begin(), buffer.strides.end() - 1, is_free));
     if (buffer.shape.size() >= 2 && has_rows && bytes > 0 && kFastPitchBytes % bytes == 0)
       inputs.push_back(param.index);
   }

@@ -17,8 +17,9 @@ namespace tilert {
 // cache best (pitches of 8208 bytes made a GEMM a third slower than ones of 8192; H200).
 inline constexpr int64_t kFastPitchBytes = 16, kCopiedPitchBytes = 128;
 
-// Tensor parameters of rank 2 or more, contiguous or with rows of neighbours, that the program only reads, of which some launch
-// reads the same elements in several blocks: a subscript does not depend on each of the block's numbers.
+// Tensor parameters of rank 2 or more, contiguous or with rows of neighbours that are as far apart as only the caller says, that the
+// program only reads, of which some launch reads the same elements in several blocks: a subscript does not depend on each of the
+// block's numbers. `program`: specialised.
 std::vector<BufferId> SharedInputs(const Program& program);
 
 // False when rows of all tensors are a multiple of kFastPitchBytes apart whatever the dims. `program`: specialised.

@@ -35,7 +35,7 @@ class LayoutSolver {
       s_.warps = parts[i].warps;
       absl::flat_hash_set<BufferId> touched;
       ForEachRoleStmt(s_, s_.L().body, parts[i], i == 0, [&](const Stmt& stmt) {
-        if (std::holds_alternative<Alloc>(stmt.op) || HoldsRoles(stmt)) return;
+        if (std::holds_alternative<Alloc>(stmt.op) || (EachPartRuns(stmt) && !std::holds_alternative<ThreadRegion>(stmt.op))) return;
         touched.merge(BuffersRead(s_.program, stmt));
         touched.merge(BuffersWritten(stmt));
       });

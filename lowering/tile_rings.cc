@@ -147,7 +147,7 @@ class RingFinder {
     if (!s_.IsWhole(copy.dst)) return "it fills a part of its tile";
     if (written_.contains(src)) return "the launch writes the tensor";
     std::string why;
-    if (TmaPanel(s_, src, s_.Extents(copy.src.extent), s_.shared.at(dst), s_.buffer(dst).dtype, &why) == 0) return why;
+    if (TmaPanel(s_, copy.src, s_.Extents(copy.src.extent), s_.shared.at(dst), s_.buffer(dst).dtype, &why) == 0) return why;
     const bool known = std::all_of(copy.src.start.begin(), copy.src.start.end(), [&](Expr e) { return ProducerCanCompute(s_, e, around.known); });
     return known ? "" : "where it starts depends on what is computed";
   }
@@ -250,7 +250,7 @@ class RingFinder {
   bool CanDivide(const Copy& copy, SharedCopy* shared) const {
     const SharedLayout& tile = s_.shared.at(copy.dst.buffer);
     const std::vector<int64_t> box = s_.Extents(copy.src.extent);
-    const int64_t panel = TmaPanel(s_, copy.src.buffer, box, tile, s_.buffer(copy.dst.buffer).dtype), panels = box.back() / panel;
+    const int64_t panel = TmaPanel(s_, copy.src, box, tile, s_.buffer(copy.dst.buffer).dtype), panels = box.back() / panel;
     shared->by_panel = panels % shared->parts == 0;
     if (shared->by_panel) return true;
     const auto rows = std::find_if(box.begin(), box.end() - 1, [](int64_t extent) { return extent != 1; });
@@ -284,14 +284,15 @@ std::vector<int> ClusterWanted(const TileState& state) {
   return cluster;
 }
 
-int64_t TmaPanel(const TileState& state, BufferId id, const std::vector<int64_t>& box, const SharedLayout& tile, DType tile_dtype, std::string* why) {
-  const Buffer& tensor = state.buffer(id);
+int64_t TmaPanel(const TileState& state, const Region& place, const std::vector<int64_t>& box, const SharedLayout& tile, DType tile_dtype, std::string* why) {
+  const Buffer& tensor = state.buffer(place.buffer);
   const int64_t bytes = DTypeBytes(tensor.dtype);
   const auto no = [&](std::string text) { return Fail(why, std::move(text)), 0; };
   if (tensor.dtype != tile_dtype) return no("the copy converts");
   if (tensor.shape.empty() || tensor.shape.size() > kLargestRank) return no("a tensor map has 1 to 5 dimensions");
   if (!tensor.strides.empty() && !state.program.exprs.IsInt(tensor.strides.back(), 1)) return no("elements of a row are not side by side");
-  if (state.Alignment(id) % kTmaAlignment != 0) return no("the tensor is not known to be aligned to 16 bytes");
+  if (state.Alignment(place.buffer) % kTmaAlignment != 0) return no("the tensor is not known to be aligned to 16 bytes");
+  if (state.KnownDivisor(place.start.back()) * bytes % kTmaAlignment != 0) return no("it is not known to start at a multiple of 16 bytes of a row");
   if (!AllKnown(box) || tile.extents.empty()) return no("an extent is not fixed");
   std::vector<int64_t> moving, stored;
   for (int d : MovingDims(box)) moving.push_back(box[d]);

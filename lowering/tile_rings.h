@@ -52,9 +52,10 @@ struct RingPlan {
 // Empty when the target has no TMA, the program asks for no warp specialisation, or no pipelined loop has such a copy.
 RingPlan FindRings(TileState& state);
 
-// Width in elements of the panels in which TMA moves a box of `tensor` (extents, one a dim) to or from `tile`; 0 when it cannot, and `why` says which rule
-// is broken (PTX ISA "Tensor copies"; CUDA driver API cuTensorMapEncodeTiled).
-int64_t TmaPanel(const TileState& state, BufferId tensor, const std::vector<int64_t>& box, const SharedLayout& tile, DType tile_dtype, std::string* why = nullptr);
+// Width in elements of the panels in which TMA moves a box of a tensor (extents, one a dim) that starts where `place` does to or from `tile`; 0 when it cannot,
+// and `why` says which rule is broken (PTX ISA "Tensor copies"; CUDA driver API cuTensorMapEncodeTiled). A start between multiples of 16 bytes of a row is an
+// illegal instruction, of which neither says anything (seen on an H200).
+int64_t TmaPanel(const TileState& state, const Region& place, const std::vector<int64_t>& box, const SharedLayout& tile, DType tile_dtype, std::string* why = nullptr);
 
 // Blocks of a cluster along each dim of the grid, as the program asks for; all 1 where the target has no clusters, or blocks wait for each other in another way.
 std::vector<int> ClusterWanted(const TileState& state);

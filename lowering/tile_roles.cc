@@ -19,6 +19,12 @@ bool HoldsRoles(const Stmt& root) {
   return holds;
 }
 
+bool EachPartRuns(const Stmt& root) {
+  bool each = false;
+  ForEachStmt(root, [&](const Stmt& stmt) { each |= std::holds_alternative<Roles>(stmt.op) || std::holds_alternative<ThreadRegion>(stmt.op); });
+  return each;
+}
+
 absl::StatusOr<std::vector<RoleSpan>> ProgramRoles(const TileState& state) {
   std::vector<RoleSpan> spans;
   ForEachStmt(state.program.launches[state.launch].body, [&](const Stmt& stmt) {
@@ -47,7 +53,9 @@ void ForEachRoleStmt(const TileState& state, const Block& block, const RoleSpan&
       for (const Role& role : roles->roles) {
         if (SpanOf(state, role) == span) ForEachStmt(role.body, visit);
       }
-    } else if (HoldsRoles(stmt)) {
+    } else if (std::holds_alternative<ThreadRegion>(stmt.op)) {
+      ForEachStmt(stmt, visit);
+    } else if (EachPartRuns(stmt)) {
       visit(stmt);
       for (const Block* child : ChildBlocks(stmt)) ForEachRoleStmt(state, *child, span, first, visit);
     } else if (first || std::holds_alternative<Alloc>(stmt.op)) {

@@ -20,9 +20,11 @@ absl::StatusOr<std::vector<RoleSpan>> ProgramRoles(const TileState& state);
 
 RoleSpan SpanOf(const TileState& state, const Role& role);
 bool HoldsRoles(const Stmt& stmt);
+// True for what each part runs, wherever it stands: roles, thread regions, and loops and conditions around them.
+bool EachPartRuns(const Stmt& stmt);
 
-// Calls `visit` on each statement that the part runs, parents first. What stands outside Roles is for all, and done by the `first` part; loops and conditions
-// around Roles are visited for each.
+// Calls `visit` on each statement that the part runs, parents first. What stands outside Roles is for all, and done by the `first` part, but for what
+// EachPartRuns.
 void ForEachRoleStmt(const TileState& state, const Block& block, const RoleSpan& span, bool first, const std::function<void(const Stmt&)>& visit);
 
 }  // namespace tilert

@@ -1,7 +1,10 @@
-// Loops whose element conditions hold for all elements in most iterations are split: masks then cost only the iterations at the edge of what they mask.
-//   for k: … s[i, j] = select(k * 64 + j < n, 0, -inf) …   becomes   for k < n / 64: … s[i, j] = 0 …;   for the rest: as it was.
+// Element conditions in loops that hold for all elements in most iterations: masks then cost only the iterations at the edge of what they mask.
+//   for k: … s[i, j] = select(k * 64 + j < n, 0, -inf) …
 // A condition counts when it compares integers and is affine in the loop variable and the element variables; where it holds for the whole tile is
-// then a range of iterations with bounds known before the loop.
+// then a range of iterations with bounds known before the loop. The Hopper family, where tensor cores wait for the masks, has the loop twice:
+//   for k < n / 64: … s[i, j] = 0 …;   for the rest: as it was.
+// In the Ampere family other warps have work meanwhile. There it is a branch:
+//   for k: … if n - k * 64 - 63 > 0: s[i, j] = 0; else: as it was …
 #include <algorithm>
 #include <optional>
 
@@ -53,6 +56,20 @@ class LoopSplitter {
     return body;
   }
 
+  // The statement, if it has conditions, with a branch to what is left of it where they hold for the whole tile.
+  std::optional<If> Branch(const Stmt& stmt) {
+    auto* elements = std::get_if<Parallel>(&stmt.op);
+    if (elements == nullptr || !AllKnown(s_.Extents(elements->extents))) return std::nullopt;
+    branches_ = true;
+    holds_.clear();
+    hold_ = Expr();
+    ForEachStmt(elements->body, [&](const Stmt& inner) { ForEachExpr(inner, [&](Expr e) { Conditions(*elements, e); }); });
+    if (holds_.empty()) return std::nullopt;
+    If branch{hold_, {stmt}, {stmt}};
+    Simplify(branch.then_body);
+    return branch;
+  }
+
  private:
   void Conditions(const Parallel& elements, Expr root) {
     std::vector<Expr> selects;
@@ -87,7 +104,7 @@ class LoopSplitter {
     }
     if (IsFloat(e[less].dtype) || IsFloat(e[more].dtype)) return std::nullopt;
     Margin margin{0, e.Int(slack)};
-    if (!Collect(elements, more, 1, &margin) || !Collect(elements, less, -1, &margin) || margin.step == 0) return std::nullopt;
+    if (!Collect(elements, more, 1, &margin) || !Collect(elements, less, -1, &margin) || (margin.step == 0 && !branches_)) return std::nullopt;
     margin.base = Fold(e, margin.base);
     return margin;
   }
@@ -123,6 +140,13 @@ class LoopSplitter {
   // step·k + base > 0: k < ceil(base / −step) for a falling margin, k ≥ floor(−base / step) + 1 for a rising one.
   void Note(Expr cond, const Margin& margin) {
     ExprArena& e = s_.E();
+    holds_.push_back(cond);
+    if (branches_) {
+      const Expr steps = e.Binary(ExprOp::kMul, e.Leaf(ExprOp::kVar, loop_.var, DType::kIndex), e.Int(margin.step));
+      const Expr above = Fold(e, e.Binary(ExprOp::kGt, AddIndex(e, margin.base, steps), e.Int(0)));
+      hold_ = hold_ ? e.Binary(ExprOp::kAnd, hold_, above) : above;
+      return;
+    }
     const int64_t step = margin.step < 0 ? -margin.step : margin.step;
     if (margin.step < 0) {
       const Expr end = e.Binary(ExprOp::kFloorDiv, AddIndex(e, margin.base, step - 1), e.Int(step));
@@ -131,7 +155,6 @@ class LoopSplitter {
       const Expr first = AddIndex(e, e.Binary(ExprOp::kFloorDiv, e.Binary(ExprOp::kSub, e.Int(0), margin.base), e.Int(step)), 1);
       first_ = first_ ? e.Binary(ExprOp::kMax, first_, first) : first;
     }
-    holds_.push_back(cond);
   }
 
   // True in place of the conditions; a loop over elements that is left with one constant is a fill.
@@ -166,11 +189,13 @@ class LoopSplitter {
   std::vector<VarId> bound_;   // variables bound inside the loop
   std::vector<Expr> holds_;    // conditions that hold in [first_, end_)
   Expr first_, end_;
+  bool branches_ = false;  // conditions are for a branch, of one statement
+  Expr hold_;              // all of them hold
 };
 
-// Code grows by the loop's: only where the tensor cores wait for the masks is that worth it.
+// Code grows: only beside products is that worth it.
 bool IsWorthSplitting(const TileState& state, const For& loop) {
-  if (state.target.family != Family::kHopper || loop.kind == ForKind::kUnrolled || !state.program.exprs.IsInt(loop.step, 1) || HasJump(loop.body)) return false;
+  if (loop.kind == ForKind::kUnrolled || !state.program.exprs.IsInt(loop.step, 1) || HasJump(loop.body)) return false;
   return std::any_of(loop.body.begin(), loop.body.end(), [](const Stmt& stmt) { return std::holds_alternative<Gemm>(stmt.op); });
 }
 
@@ -181,6 +206,12 @@ absl::Status SplitLoops(TileState& state) {
     auto* loop = std::get_if<For>(&stmt.op);
     if (loop == nullptr || !IsWorthSplitting(state, *loop)) return out.push_back(std::move(stmt)), absl::OkStatus();
     LoopSplitter splitter(state, *loop);
+    if (state.target.family == Family::kAmpere) {
+      for (Stmt& inner : loop->body) {
+        if (const auto branch = splitter.Branch(inner)) inner.op = *branch;
+      }
+      return out.push_back(std::move(stmt)), absl::OkStatus();
+    }
     const auto clear = splitter.Find();
     if (!clear) return out.push_back(std::move(stmt)), absl::OkStatus();
     state.report += Cat("  loop", Where(state.program, stmt.loc), ": split where its masks are all true\n");

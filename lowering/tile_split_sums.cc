@@ -10,6 +10,7 @@
 #include "ir/status_util.h"
 #include "lowering/affine.h"
 #include "lowering/tile_access.h"
+#include "lowering/tile_roles.h"
 #include "lowering/tile_state.h"
 
 namespace tilert {
@@ -30,6 +31,7 @@ class SumSplitter {
     const std::string why = ways == 0 ? WhyNotEvenly() : WhyNoCluster(ways);
     if (!why.empty()) return why;
     if (s_.L().cooperative) return "the launch is cooperative";
+    if (std::any_of(body_.begin(), body_.end(), HoldsRoles)) return "threads of the launch have roles";
     if (HasJump(loop_.body)) return "iterations may be left out";
     for (size_t i = 0; i <= at_; ++i) {
       if (const std::string what = EffectOf(body_[i]); !what.empty()) return Cat(i < at_ ? "what stands before it " : "it ", what);

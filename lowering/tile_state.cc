@@ -1,6 +1,7 @@
 #include "lowering/tile_state.h"
 
 #include "ir/status_util.h"
+#include "lowering/affine.h"
 
 namespace tilert {
 
@@ -59,6 +60,25 @@ uint32_t TileState::Alignment(BufferId id) const {
     ++global;
   }
   return 1;
+}
+
+int64_t TileState::KnownDivisor(Expr e) const {
+  absl::flat_hash_map<VarId, int64_t> known;
+  const auto of = [&](Expr at) {
+    return KnownPowerOfTwoDivisor(program.exprs, at, args, [&](VarId var) {
+      const auto it = known.find(var);
+      return it == known.end() ? 1 : it->second;
+    });
+  };
+  // A loop that was cut in parts binds its variable in each of them.
+  const auto bind = [&](VarId var, int64_t divisor) {
+    if (const auto [it, added] = known.try_emplace(var, divisor); !added) it->second = std::min(it->second, divisor);
+  };
+  ForEachStmt(program.launches[launch].body, [&](const Stmt& stmt) {
+    if (auto* let = std::get_if<Let>(&stmt.op)) bind(let->var, of(let->value));
+    if (auto* loop = std::get_if<For>(&stmt.op)) bind(loop->var, std::min(of(loop->begin), of(loop->step)));
+  });
+  return of(e);
 }
 
 bool AllKnown(const std::vector<int64_t>& extents) {

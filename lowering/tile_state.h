@@ -59,6 +59,8 @@ struct TileState {
   bool RowMajorWanted(BufferId id) const;
   // Alignment in bytes that is known of a global buffer (1 for others).
   uint32_t Alignment(BufferId id) const;
+  // Largest power of two (≤ 2^20) that is known to divide `e` wherever it stands in the launch.
+  int64_t KnownDivisor(Expr e) const;
 };
 
 // True for immediates-only regions or shapes: no −1 in `extents`.
@@ -74,6 +76,7 @@ std::string Where(const Program& program, const SourceLoc& loc);
 
 // The passes, in order; each rewrites or annotates the state. What each needs and why it stands there: lowering/lower.cc.
 absl::Status ApplySafeValues(TileState& state);
+absl::Status SeparateOverlaps(TileState& state);
 absl::Status FixExtents(TileState& state);
 absl::Status PrivateToFragments(TileState& state);
 absl::Status ReadBlockValues(TileState& state);

@@ -347,7 +347,8 @@ double CostModel::Cycles(absl::Span<const int64_t> dims) const {
       tensor += times * work.tensor_cycles, bytes += times * work.bytes, elements += times * work.elements;
     }
     const double block = std::max({tensor, bytes / kL2BytesPerCycle, elements / kSimtLanes}) + launch.tile_cycles;
-    on_chip += launch.given_bytes > 0 ? SharedCycles(launch, blocks, block) : std::ceil(blocks / sms_) * block + launch.last_cycles;
+    on_chip +=
+        launch.given_bytes > 0 ? SharedCycles(launch, blocks, block) : std::ceil(blocks / sms_) * block + launch.last_cycles;
     most_blocks = std::max(most_blocks, launch.given_bytes > 0 ? blocks * kir::kMostShares : blocks);
   }
   double memory = 0;

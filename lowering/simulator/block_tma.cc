@@ -51,6 +51,9 @@ std::vector<int64_t> AsyncWork::Coords(Warp& warp, const CTmaTile& tile) {
     // As box_start of the prelude has it.
     coords.push_back(std::clamp<int64_t>(block_.Uniform(warp, code).i, -(int64_t{1} << 30), int64_t{1} << 30));
   }
+  const BufferInfo& tensor = kernel_.buffers[tile.tensor];
+  if (!block_.failed() && coords.back() * tensor.bytes % kChunkBytes != 0)
+    block_.Fail(warp, 0, Cat("TMA starts at element ", coords.back(), " of a row of ", tensor.source->name, ", between multiples of 16 bytes"));
   return coords;
 }
 

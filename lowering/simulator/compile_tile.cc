@@ -226,15 +226,15 @@ std::string CheckSide(const BufferInfo& buffer, const kir::TileAccess& access, i
   return "";
 }
 
-// `width` consecutive registers from a multiple of it hold consecutive elements of the last dimension.
+// `width` consecutive registers from a multiple of it hold consecutive elements of the last dimension, or nothing.
 bool HoldsVectors(const LayoutTables& layout, int64_t width) {
   if (layout.rank() == 0 || layout.regs() % width != 0) return false;
   const int last = layout.rank() - 1;
   for (int64_t r = 0; r < layout.regs(); ++r) {
-    for (int d = 0; d <= last; ++d) {
-      if (!layout.HoldsElement(r) ||
-          layout.Coord(r, 0, 0, d) != layout.Coord(r - r % width, 0, 0, d) + (d == last ? r % width : 0))
-        return false;
+    const int64_t first = r - r % width;
+    if (layout.HoldsElement(r) != layout.HoldsElement(first)) return false;
+    for (int d = 0; layout.HoldsElement(r) && d <= last; ++d) {
+      if (layout.Coord(r, 0, 0, d) != layout.Coord(first, 0, 0, d) + (d == last ? r % width : 0)) return false;
     }
   }
   return true;

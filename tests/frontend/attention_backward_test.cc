@@ -118,11 +118,17 @@ TEST(AttentionBackward, EqualsFloat64) {
                           {0, 8, 8, 1, 1},    {1, 96, 96, 2, 2},  {1, 129, 65, 1, 1}, {1, 64, 200, 6, 2}};
   for (const auto& [type, name] : {std::pair(DType::kFloat16, "float16"), std::pair(DType::kBFloat16, "bfloat16")}) {
     for (const bool causal : {false, true}) {
+      // Float16 as it is for mma.sync, bfloat16 as for wgmma.
+      const bool by_mma = type == DType::kFloat16;
       const std::vector<std::string> common = {absl::StrCat("dtype=", name), "head_dim=32", "threads=32",
                                                causal ? "causal=true" : "causal=false"};
       std::vector<std::string> first = common, second = common;
       first.insert(first.end(), {"block_M=32", "block_N=16", "with_lse=true"});
       second.insert(second.end(), {"block_M=32", "block_N=48"});
+      if (by_mma) {
+        first.insert(first.end(), {"slack=3", "longest_first=1"});
+        second.insert(second.end(), {"shared_weights=1", "longest_first=1"});
+      }
       const Program forward = CompileKernel("attention", first), backward = CompileKernel("attention_backward", second);
       for (const Shape& s : shapes) {
         const std::string what = absl::StrCat(name, causal ? " causal " : " ", s.seq_q, " × ", s.seq_kv);
@@ -135,14 +141,17 @@ TEST(AttentionBackward, EqualsFloat64) {
 
 // Scores far from zero on either side: no weight overflows, and keys beyond the end, whose scores are zero, count for nothing.
 TEST(AttentionBackward, LargeScores) {
-  const Program forward = CompileKernel("attention", {"head_dim=32", "threads=32", "block_M=32", "block_N=16", "with_lse=true"});
-  const Program backward = CompileKernel("attention_backward", {"head_dim=32", "threads=32", "block_M=32", "block_N=48"});
-  Problem p({1, 40, 50, 1, 1}, DType::kFloat16, 1);
-  for (int64_t i = 0; i < p.q.size(); ++i) p.q.Set(i, 40 + p.q[i]);
-  for (int64_t i = 0; i < p.k.size(); ++i) p.k.Set(i, -8 + p.k[i] / 64);
-  Check(forward, backward, p, false, "scores near -1800", 1);
-  for (int64_t i = 0; i < p.k.size(); ++i) p.k.Set(i, -p.k[i]);
-  Check(forward, backward, p, false, "scores near 1800", 1);
+  for (const char* slack : {"slack=0", "slack=8"}) {
+    const Program forward =
+        CompileKernel("attention", {"head_dim=32", "threads=32", "block_M=32", "block_N=16", "with_lse=true", slack});
+    const Program backward = CompileKernel("attention_backward", {"head_dim=32", "threads=32", "block_M=32", "block_N=48"});
+    Problem p({1, 40, 50, 1, 1}, DType::kFloat16, 1);
+    for (int64_t i = 0; i < p.q.size(); ++i) p.q.Set(i, 40 + p.q[i]);
+    for (int64_t i = 0; i < p.k.size(); ++i) p.k.Set(i, -8 + p.k[i] / 64);
+    Check(forward, backward, p, false, "scores near -1800", 1);
+    for (int64_t i = 0; i < p.k.size(); ++i) p.k.Set(i, -p.k[i]);
+    Check(forward, backward, p, false, "scores near 1800", 1);
+  }
 }
 
 }  // namespace

@@ -245,10 +245,11 @@ bool Checker::RunsOnDevices() {
   return std::all_of(options_.devices.begin(), options_.devices.end(), [this](const std::string& f) { return RunsOnDevice(f); });
 }
 
-// Verdicts through a pipe: numbers, then texts with their lengths.
+// Verdicts through a pipe: how many bytes follow, numbers, then texts.
 void Send(int fd, const Verdict& v) {
-  std::string bytes = Cat(static_cast<int>(v.result), " ", v.refused, " ", v.simulated, " ", v.unjudged, " ", v.compiled, " ",
-                          v.spills, " ", v.unspecified, " ", v.kind.size(), "\n", v.kind, v.message);
+  const std::string text = Cat(static_cast<int>(v.result), " ", v.refused, " ", v.simulated, " ", v.unjudged, " ", v.compiled,
+                               " ", v.spills, " ", v.unspecified, " ", v.kind.size(), "\n", v.kind, v.message);
+  const std::string bytes = Cat(text.size(), "\n", text);
   for (size_t sent = 0; sent < bytes.size();) {
     const ssize_t n = write(fd, bytes.data() + sent, bytes.size() - sent);
     if (n <= 0) return;
@@ -256,46 +257,79 @@ void Send(int fd, const Verdict& v) {
   }
 }
 
-bool Receive(const std::string& bytes, Verdict* v) {
+// Takes the first verdict from `bytes`; false where it is not whole yet.
+bool Receive(std::string* bytes, Verdict* v) {
+  const size_t head = bytes->find('\n');
+  if (head == std::string::npos) return false;
+  const size_t size = std::strtoull(bytes->c_str(), nullptr, 10);
+  if (bytes->size() < head + 1 + size) return false;
+  const std::string text = bytes->substr(head + 1, size);
+  bytes->erase(0, head + 1 + size);
   int result = 0;
   size_t kind = 0;
-  const size_t line = bytes.find('\n');
-  if (line == std::string::npos || std::sscanf(bytes.c_str(), "%d %d %d %d %d %d %d %zu", &result, &v->refused, &v->simulated,
+  const size_t line = text.find('\n');
+  if (line == std::string::npos || std::sscanf(text.c_str(), "%d %d %d %d %d %d %d %zu", &result, &v->refused, &v->simulated,
                                                &v->unjudged, &v->compiled, &v->spills, &v->unspecified, &kind) != 8)
     return false;
   v->result = static_cast<Verdict::Result>(result);
-  v->kind = bytes.substr(line + 1, kind);
-  v->message = bytes.substr(line + 1 + kind);
+  v->kind = text.substr(line + 1, kind);
+  v->message = text.substr(line + 1 + kind);
   return true;
+}
+
+// A process that checks the cases from `first` on; behind a fault on a device, which may be of no more use, it ends.
+void RunChild(int fd, const MakeCase& make, uint64_t first, uint64_t count, const CheckOptions& options, unsigned seconds) {
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    alarm(seconds);
+    const Verdict verdict = Check(make(seed), options);
+    Send(fd, verdict);
+    if (verdict.result == Verdict::Result::kFault && !options.devices.empty()) break;
+  }
 }
 
 }  // namespace
 
 Verdict Check(const TileCase& tile_case, const CheckOptions& options) { return Checker(tile_case, options).Run(); }
 
-Verdict CheckInProcess(const TileCase& tile_case, const CheckOptions& options, unsigned seconds) {
-  int ends[2];
-  Verdict verdict;
-  if (pipe(ends) != 0) return verdict;
-  const pid_t child = fork();
-  if (child == 0) {
+void CheckInProcesses(const MakeCase& make, uint64_t first, uint64_t count, const CheckOptions& options,
+                      const std::function<bool(uint64_t, const Verdict&)>& report, unsigned seconds) {
+  constexpr uint64_t kCasesOfADevice = 64;  // opening one takes longer than most cases
+  const uint64_t end = first + count;
+  bool go_on = true;
+  while (first < end && go_on) {
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    const pid_t child = fork();
+    if (child == 0) {
+      close(ends[0]);
+      RunChild(ends[1], make, first, options.devices.empty() ? 1 : std::min(end - first, kCasesOfADevice), options, seconds);
+      _exit(0);
+    }
+    close(ends[1]);
+    std::string bytes;
+    char buffer[4096];
+    for (ssize_t n; go_on && (n = read(ends[0], buffer, sizeof buffer)) > 0;) {
+      bytes.append(buffer, static_cast<size_t>(n));
+      for (Verdict verdict; go_on && Receive(&bytes, &verdict); verdict = {}) go_on = report(first++, verdict);
+    }
     close(ends[0]);
-    alarm(seconds);
-    Send(ends[1], Check(tile_case, options));
-    _exit(0);
+    if (!go_on) kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (!go_on || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) continue;
+    Verdict crash;
+    crash.result = Verdict::Result::kFault;
+    crash.kind = WIFSIGNALED(status) ? Cat("crash: ", strsignal(WTERMSIG(status))) : "crash";
+    crash.message = "the process ended early";
+    if (first < end) go_on = report(first++, crash);
   }
-  close(ends[1]);
-  std::string bytes;
-  char buffer[4096];
-  for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;) bytes.append(buffer, static_cast<size_t>(n));
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && Receive(bytes, &verdict)) return verdict;
-  verdict.result = Verdict::Result::kFault;
-  verdict.kind = WIFSIGNALED(status) ? Cat("crash: ", strsignal(WTERMSIG(status))) : "crash";
-  verdict.message = "the process ended early";
-  return verdict;
+}
+
+Verdict CheckInProcess(const TileCase& tile_case, const CheckOptions& options, unsigned seconds) {
+  Verdict result;
+  CheckInProcesses([&](uint64_t) { return tile_case; }, 0, 1, options,
+                   [&](uint64_t, const Verdict& verdict) { return result = verdict, true; }, seconds);
+  return result;
 }
 
 }  // namespace tilert

@@ -1,6 +1,8 @@
 // What must hold for every valid tile program, and the name of what does not.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,7 +38,11 @@ struct Verdict {
 };
 Verdict Check(const TileCase& tile_case, const CheckOptions& options);
 
-// The same in a process of its own: a crash or an endless loop is a fault too. `seconds`: what it may take.
+// The same in a process of its own: a crash or an endless loop is a fault too. `seconds`: what a case may take.
 Verdict CheckInProcess(const TileCase& tile_case, const CheckOptions& options, unsigned seconds = 180);
+// The same of the cases that `make` makes of the seeds `first` … `first + count − 1`, in order, as long as `report` returns true.
+using MakeCase = std::function<TileCase(uint64_t seed)>;
+void CheckInProcesses(const MakeCase& make, uint64_t first, uint64_t count, const CheckOptions& options,
+                      const std::function<bool(uint64_t seed, const Verdict& verdict)>& report, unsigned seconds = 180);
 
 }  // namespace tilert

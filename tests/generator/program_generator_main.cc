@@ -7,7 +7,8 @@
 //   program_generator --count=100 --device=auto,ampere --no-simulate    run each on the GPU that is there
 //
 // --runs=1: how often there (3). --in-process: in this process, for checkers that look at a process (a crash ends it). --plant:
-// each run there writes outside a tensor, which must be found. --json=FILE: what was counted.
+// each run there writes outside a tensor, which must be found. --json=FILE: what was counted. --seconds=600: begin none after
+// that.
 // --compile=sm_80,sm_89,sm_90a: compile each by NVRTC too. --no-simulate: leave the simulator out. --kind=TEXT: report faults
 // whose kind holds TEXT only.
 #include <cstdio>
@@ -28,7 +29,7 @@ namespace tilert {
 namespace {
 
 struct Flags {
-  uint64_t seed = 0, count = 1;
+  uint64_t seed = 0, count = 1, seconds = 0;
   bool shrink = false, print = false, hostile = false, in_process = false;
   std::string kind, json;
   CheckOptions checks;
@@ -39,6 +40,8 @@ void PrintCase(const TileCase& tile_case) {
   for (size_t d = 0; d < tile_case.dims.size(); ++d)
     std::printf("# %s = %lld\n", tile_case.program.dims[d].name.c_str(), static_cast<long long>(tile_case.dims[d]));
 }
+
+TileCase CaseOf(const Flags& flags, uint64_t seed) { return flags.hostile ? RandomHostileCase(seed) : RandomTileCase(seed); }
 
 // A fault of a shrunken case need not be the first that its checks come to, only the same.
 void ShrinkAndPrint(const TileCase& tile_case, const Verdict& verdict, const CheckOptions& options) {
@@ -53,7 +56,7 @@ void ShrinkAndPrint(const TileCase& tile_case, const Verdict& verdict, const Che
 using Kinds = std::map<std::string, std::pair<int, uint64_t>>;  // kind → how often, and the first seed
 
 // For scripts/gpu_check: one object.
-void WriteCounts(const Flags& flags, const Verdict& sum, const Kinds& faults, const Kinds& passed_over) {
+void WriteCounts(const Flags& flags, uint64_t programs, const Verdict& sum, const Kinds& faults, const Kinds& passed_over) {
   int differing = 0, outside = 0, failed = 0, over = 0;
   for (const auto& [kind, seen] : faults)
     (kind.find("differs") != std::string::npos   ? differing
@@ -66,35 +69,52 @@ void WriteCounts(const Flags& flags, const Verdict& sum, const Kinds& faults, co
                "{\"programs\": %llu, \"runs\": %d, \"differing\": %d, \"outside\": %d, \"failed\": %d, \"passed_over\": %d, "
                "\"refused\": %d, "
                "\"unspecified\": %d}\n",
-               static_cast<unsigned long long>(flags.count), sum.simulated, differing, outside, failed, over, sum.refused,
+               static_cast<unsigned long long>(programs), sum.simulated, differing, outside, failed, over, sum.refused,
                sum.unspecified);
   std::fclose(file);
 }
 
-int Run(const Flags& flags) {
+// What came of all cases.
+struct Tally {
   Kinds faults, invalid;
   Verdict sum;
-  for (uint64_t seed = flags.seed; seed < flags.seed + flags.count; ++seed) {
-    const TileCase tile_case = flags.hostile ? RandomHostileCase(seed) : RandomTileCase(seed);
-    if (flags.print) PrintCase(tile_case);
-    const Verdict verdict = flags.in_process ? Check(tile_case, flags.checks) : CheckInProcess(tile_case, flags.checks);
+  uint64_t programs = 0;
+
+  void Add(const Flags& flags, uint64_t seed, const Verdict& verdict) {
+    ++programs;
     sum.refused += verdict.refused, sum.simulated += verdict.simulated, sum.unjudged += verdict.unjudged;
     sum.compiled += verdict.compiled, sum.spills += verdict.spills, sum.unspecified += verdict.unspecified;
     const bool passed_over = verdict.result == Verdict::Result::kInvalid || verdict.result == Verdict::Result::kNotLowered;
     if (passed_over) ++invalid.try_emplace(verdict.kind, 0, seed).first->second.first;
     if (verdict.result == Verdict::Result::kInvalid && flags.count == 1)
       std::printf("invalid: %s: %s\n", verdict.kind.c_str(), verdict.message.c_str());
-    if (verdict.result != Verdict::Result::kFault || verdict.kind.find(flags.kind) == std::string::npos) continue;
+    if (verdict.result != Verdict::Result::kFault || verdict.kind.find(flags.kind) == std::string::npos) return;
     const int times = ++faults.try_emplace(verdict.kind, 0, seed).first->second.first;
     if (times <= 3)
       std::printf("seed %llu: %s\n  %.600s\n", static_cast<unsigned long long>(seed), verdict.kind.c_str(),
                   verdict.message.c_str());
     std::fflush(stdout);
-    if (flags.shrink) ShrinkAndPrint(tile_case, verdict, flags.checks);
+    if (flags.shrink) ShrinkAndPrint(CaseOf(flags, seed), verdict, flags.checks);
   }
+};
+
+int Run(const Flags& flags) {
+  Tally tally;
+  const auto make = [&](uint64_t seed) { return CaseOf(flags, seed); };
+  const std::time_t end = std::time(nullptr) + static_cast<std::time_t>(flags.seconds);
+  const auto add = [&](uint64_t seed, const Verdict& verdict) {
+    tally.Add(flags, seed, verdict);
+    return flags.seconds == 0 || std::time(nullptr) < end;
+  };
+  for (uint64_t seed = flags.seed; seed < flags.seed + flags.count; ++seed) {
+    if (flags.print) PrintCase(make(seed));
+    if (flags.in_process && !add(seed, Check(make(seed), flags.checks))) break;
+  }
+  if (!flags.in_process) CheckInProcesses(make, flags.seed, flags.count, flags.checks, add);
+  const auto& [faults, invalid, sum, programs] = tally;
   for (const auto& [kind, seen] : invalid)
     std::printf("passed over: %d x %s (seed %llu)\n", seen.first, kind.c_str(), static_cast<unsigned long long>(seen.second));
-  if (!flags.json.empty()) WriteCounts(flags, sum, faults, invalid);
+  if (!flags.json.empty()) WriteCounts(flags, programs, sum, faults, invalid);
   int total = 0;
   for (const auto& [kind, seen] : faults) {
     total += seen.first;
@@ -103,7 +123,7 @@ int Run(const Flags& flags) {
   std::printf(
       "%llu programs from seed %llu: %d faults; %d simulations compared, %d unjudged, %d lowerings refused for resources, "
       "%d compiled, %d of them spill, %d programs of unspecified results\n",
-      static_cast<unsigned long long>(flags.count), static_cast<unsigned long long>(flags.seed), total, sum.simulated,
+      static_cast<unsigned long long>(programs), static_cast<unsigned long long>(flags.seed), total, sum.simulated,
       sum.unjudged, sum.refused, sum.compiled, sum.spills, sum.unspecified);
   return total > 0 ? 1 : 0;
 }
@@ -120,6 +140,8 @@ int Main(int argc, char** argv) {
       flags.seed = value == "today" ? SeedOfToday() : std::strtoull(value.c_str(), nullptr, 10);
     else if (is("--count="))
       flags.count = std::strtoull(value.c_str(), nullptr, 10);
+    else if (is("--seconds="))
+      flags.seconds = std::strtoull(value.c_str(), nullptr, 10);
     else if (is("--compile="))
       flags.checks.compile = absl::StrSplit(value, ',');
     else if (is("--device="))

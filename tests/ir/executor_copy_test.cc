@@ -52,6 +52,61 @@ TEST(ExecutorCopy, BoxesOverEveryEdge) {
   CheckBoxCopy(4, 6, 4, 6, 1, 1, Scope::kShared);
 }
 
+// Shifts within one buffer, of few elements and of more than go at once: all are read before any is written.
+TEST(ExecutorCopy, SourceAndTargetOverlap) {
+  for (const int64_t rows : {3, 90, 200}) {
+    for (const int64_t shift : {-2, -1, 1, 2}) {
+      for (const bool adds : {false, true}) {
+        const int64_t columns = 64, from = std::max<int64_t>(0, -shift), to = from + shift;
+        ProgramBuilder b("shift");
+        Buf Y = b.Tensor("Y", DType::kInt32, {rows + 2, columns}, Access::kInOut);
+        b.Launch<1>("main", {1}, 32);
+        const Tile src = Y.At({from, 0}, {rows, columns}), dst = Y.At({to, 0}, {rows, columns});
+        if (adds) {
+          b.AtomicTile(AtomicOp::kAdd, src, dst);
+        } else {
+          b.Copy(src, dst);
+        }
+        b.Close();
+        Array y(DType::kInt32, {rows + 2, columns});
+        y.Random(7, 1, 1000);
+        std::vector<int64_t> before;
+        for (int64_t k = 0; k < y.size(); ++k) before.push_back(y.Int(k));
+        ExpectRuns(Built(b), {&y});
+        for (int64_t k = 0; k < y.size(); ++k) {
+          const int64_t row = k / columns - to;
+          const bool moved = row >= 0 && row < rows;
+          const int64_t there = moved ? before[static_cast<size_t>(k - shift * columns)] : 0;
+          const int64_t here = moved && !adds ? 0 : before[static_cast<size_t>(k)];
+          ASSERT_EQ(y.Int(k), there + here) << rows << " rows by " << shift << ", element " << k;
+        }
+      }
+    }
+  }
+}
+
+// What lies outside takes no time, however much it is.
+TEST(ExecutorCopy, RegionsFarLargerThanTheirBuffers) {
+  const int64_t huge = int64_t{1} << 62;
+  ProgramBuilder b("huge");
+  Buf X = b.Tensor("X", DType::kInt32, {4, 5}), Y = b.Tensor("Y", DType::kInt32, {4, 5}, Access::kInOut);
+  b.Launch<1>("main", {1}, 32);
+  b.Fill(Y.At({-1, 2}, {huge, huge}), b.Lit(int64_t{3}));
+  b.Copy(X.At({-huge, 0}, {huge, 2}), Y.At({-huge + 2, 0}, {huge, 2}));
+  b.AtomicTile(AtomicOp::kAdd, X.At({0, 0}, {huge, 1}), Y.At({3, 4}, {huge, 1}));
+  b.Close();
+  Array x(DType::kInt32, {4, 5}), y(DType::kInt32, {4, 5});
+  x.Random(1, 1, 9);
+  y.Fill(7);
+  ExpectRuns(Built(b), {&x, &y});
+  for (int64_t i = 0; i < 4; ++i) {
+    for (int64_t j = 0; j < 5; ++j) {
+      const int64_t expected = j >= 2 ? 3 + (i == 3 && j == 4 ? x.Int(0) : 0) : i < 2 ? 0 : 7;
+      EXPECT_EQ(y.Int(i * 5 + j), expected) << i << ", " << j;
+    }
+  }
+}
+
 TEST(ExecutorCopy, FillValueStandsForWhatIsOutside) {
   ProgramBuilder b("fill");
   Buf X = b.Tensor("X", DType::kFloat16, {4}), Y = b.Tensor("Y", DType::kFloat32, {10}, Access::kOut);

@@ -473,3 +473,52 @@ def ragged_sums(X: T.Tensor((M, N), "float32"), Y: T.Tensor((32, N), "float32"))
         x = T.alloc_fragment((32, 64), "float32")
         T.copy(X[bx * 32, by * 64], x)
         T.atomic_add(Y[0:32, by * 64 : by * 64 + 64], x)
+
+
+@T.prim_func
+def onto_itself(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    """Copies and atomics whose source and target overlap: all of the source is read before any of it is written."""
+    with T.Kernel(T.ceildiv(M, 8), threads=64) as bx:
+        s = T.alloc_shared((9, 40), "float32")
+        f = T.alloc_fragment((9, 40), "float32")
+        T.copy(X[bx * 8 : bx * 8 + 9, 0:40], s)
+        T.copy(s, f)
+        T.copy(s[0:8, 0:40], s[1:9, 0:40])  # down
+        T.copy(s[0:9, 1:40], s[0:9, 0:39])  # to the left
+        T.copy(s[T.index(-3) : T.index(-3) + 8, 0:40], s[1:9, 0:40], fill=4)
+        T.copy(f[1:9, 0:40], f[0:8, 0:40])
+        for k in T.serial(3):
+            T.copy(s[0:9, k : k + 8], s[0:9, 2:10])  # where only a launch knows
+            T.copy(s[k : k + 2, 0:40], s[k + 1 : k + 3, 0:40])
+            T.copy(s[k, 0:40], s[k + 1, 0:40])  # apart
+        T.atomic_add(s[1:9, 0:40], s[0:8, 0:40])
+        T.transpose(s[0:9, 0:9], s[0:9, 0:9])
+        T.transpose(f[0:8, 3:11], f[0:8, 3:11])
+        for i, j in T.Parallel(8, 40):
+            s[i, j] = s[i, j] + 3 * f[i, j]
+        T.copy(s[0:8, 0:40], Y[bx * 8, 0])
+
+
+@T.prim_func
+def parts_onto_itself(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+    """The same of regions whose extents only a launch knows."""
+    with T.Kernel(T.ceildiv(M, 8), threads=64) as bx:
+        s = T.alloc_shared((9, 40), "float32")
+        f = T.alloc_fragment((9, 40), "float32")
+        T.copy(X[bx * 8 : bx * 8 + 9, 0:40], s)
+        T.copy(s, f)
+        T.copy(s[0 : M - 1, 0:N], s[1:M, 0:N])
+        T.copy(f[0:9, 1 : N // 2], f[0:9, 0 : N // 2 - 1])
+        T.copy(f[0:M, 0:40], f[2 : 2 + M, 0:40])
+        T.atomic_add(s[0:M, 0:40], s[1 : 1 + M, 0:40])
+        for i, j in T.Parallel(8, 40):
+            s[i, j] = s[i, j] + 3 * f[i, j]
+        T.copy(s[0:8, 0:40], Y[bx * 8, 0])
+
+
+@T.prim_func
+def tensor_onto_itself(Y: T.Tensor((M, 40), "float32")):
+    with T.Kernel(1, threads=96) as bx:
+        T.copy(Y[0:9, 0:40], Y[1:10, 0:40])
+        T.copy(Y[0:16, 2:40], Y[0:16, 0:38])
+        T.atomic_add(Y[0:9, 0:40], Y[3:12, 0:40])

@@ -44,6 +44,13 @@ TEST(EdgeTiles, SkipsNan) { ExpectAgrees("skips_nan", kShapes, Matrices(kF32), {
 TEST(EdgeTiles, BeginsByValues) {
   ExpectAgrees("begins_by_values", kShapes, Matrices(kF32), {.relative = 0x1p-20, .of_magnitude = 0x1p-20});
 }
+TEST(EdgeTiles, OntoItself) { ExpectAgrees("onto_itself", {{8, 40}, {17, 33}}, Matrices(kF32)); }
+TEST(EdgeTiles, PartsOntoItself) { ExpectAgrees("parts_onto_itself", {{2, 4}, {8, 40}, {17, 33}}, Matrices(kF32)); }
+TEST(EdgeTiles, TensorOntoItself) {
+  ExpectAgrees("tensor_onto_itself", {{5, 1}, {16, 1}}, [](int64_t m, int64_t) {
+    return std::vector<std::pair<DType, Shape>>{{kF32, {m, 40}}};
+  });
+}
 TEST(EdgeTiles, FewerStages) { ExpectAgrees("fewer_stages", {{5, 400}}, Matrices(kF32), {.of_magnitude = 0x1p-20}); }
 
 TEST(EdgeTiles, NarrowPanels) {

@@ -1,8 +1,10 @@
 // Emitted sources, run on the host, give the executor's results.
 #include <array>
 
+#include "compile_source.h"
 #include "gtest/gtest.h"
 #include "host_program.h"
+#include "lowering/target.h"
 #include "sample_programs.h"
 
 namespace tilert {
@@ -97,6 +99,19 @@ TEST(EmitRun, Attention) {
     HostProgram(AttentionProgram(64, 32, 64, 2, 128, causal), true)
         .Check(
             {shape, shape, shape, shape}, FillSmall, [](DType) { return 1.0 / 64; }, 1e-2);
+  }
+}
+
+// Threads without a row that the condition holds for go round the loop; which rows those are is up to the inputs.
+TEST(EmitRun, GuardedRows) {
+  for (const auto& [entry, branches] : {std::pair("rows", true), std::pair("columns", true), std::pair("changing", false)}) {
+    SCOPED_TRACE(entry);
+    const Program program = CompileSource("tests/lowering/guarded_rows.py", entry);
+    const absl::StatusOr<Lowered> lowered = Lower(program, FastArgClass(program), *FindTarget("sm_80"));
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    EXPECT_EQ(lowered->source.find("if (any)") != std::string::npos, branches);
+    HostProgram host(program, true);
+    for (int64_t m : {1, 24, 50}) host.Check({{m, 252}, {m, 252}}, FillSmall, Exact, 0);
   }
 }
 

@@ -191,6 +191,33 @@ def two_into_one(A, B, X, Y, dtype=T.float16, bm=64, bn=128, bk=64, threads=128,
 
 
 @tilelang.jit
+def one_by_one(A, B, X, Y, dtype=T.float16, bm=64, bn=64, bk=32, threads=128, stages=3):
+    """As two_into_one, but each product's operands are asked for where it stands."""
+    M, N, K = T.const("M, N, K")
+    A: T.Tensor((M, K), dtype)
+    B: T.Tensor((N, K), dtype)
+    X: T.Tensor((M, K), dtype)
+    Y: T.Tensor((N, K), dtype)
+    C = T.empty((M, N), dtype)
+    with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=threads) as (bx, by):
+        A_shared = T.alloc_shared((bm, bk), dtype)
+        B_shared = T.alloc_shared((bn, bk), dtype)
+        X_shared = T.alloc_shared((bm, bk), dtype)
+        Y_shared = T.alloc_shared((bn, bk), dtype)
+        acc = T.alloc_fragment((bm, bn), T.float32)
+        T.clear(acc)
+        for k in T.Pipelined(T.ceildiv(K, bk), num_stages=stages):
+            T.copy(A[by * bm, k * bk], A_shared)
+            T.copy(B[bx * bn, k * bk], B_shared)
+            T.gemm(A_shared, B_shared, acc, transpose_B=True)
+            T.copy(X[by * bm, k * bk], X_shared)
+            T.copy(Y[bx * bn, k * bk], Y_shared)
+            T.gemm(X_shared, Y_shared, acc, transpose_B=True)
+        T.copy(acc, C[by * bm, bx * bn])
+    return C
+
+
+@tilelang.jit
 def gathered_rows(A, Rows, B, dtype=T.float16, bm=64, bn=128, bk=64, threads=128, stages=3):
     """Row i of the first operand is row Rows[i] of A (nothing where that is outside)."""
     M, N, K, S = T.const("M, N, K, S")

@@ -233,7 +233,8 @@ void ExpectAgrees(const std::string& entry, Make make, const Bound& bound, const
 // One rounding more or less of a float16, and of sums of up to 450 products.
 constexpr Bound kHalf{0x1p-10, 450 * 0x1p-23, 0x1p-14};
 
-// Columns that are no multiple of a swizzle: the widest piece whose rows lie an odd number of 16 bytes apart, where there is room for it beside the ring.
+// Columns that are no multiple of a swizzle: the widest piece whose rows lie an odd number of 16 bytes apart, where there is room
+// for it beside the ring.
 TEST(GemmBodies, OddColumnsLeaveInWidePieces) {
   const std::pair<const char*, const char*> kCases[] = {
       {"bm=64 bn=48 stages=2", "boxes of 64 x 24, no swizzle\n"},
@@ -247,7 +248,8 @@ TEST(GemmBodies, OddColumnsLeaveInWidePieces) {
     EXPECT_THAT(HopperKernel(program).schedule, testing::Not(testing::HasSubstr("at most"))) << size;
     Comparison comparison(program);
     for (const auto& [m, n, k] : {std::array<int64_t, 3>{136, 240, 136}, {5, 64, 64}})
-      comparison.ExpectAgrees(MakeArgs(Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, n}}}, 1, {}), kHalf, Cat(size, " ", m, "x", n, "x", k));
+      comparison.ExpectAgrees(MakeArgs(Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, n}}}, 1, {}), kHalf,
+                              Cat(size, " ", m, "x", n, "x", k));
   }
 }
 
@@ -298,6 +300,26 @@ TEST(GemmBodies, TwoIntoOneAgrees) {
                {0x1p-10, 900 * 0x1p-23, 0x1p-14});
 }
 
+TEST(GemmBodies, OneByOneAgrees) {
+  ExpectAgrees("one_by_one",
+               [](int64_t m, int64_t n, int64_t k) {
+                 return Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, n}}};
+               },
+               {0x1p-10, 900 * 0x1p-23, 0x1p-14});
+}
+
+// By cp.async: copies that follow one another are waited for together, even if a later product is the first to need some of them.
+TEST(GemmBodies, CopiesThatStandTogetherShareAWait) {
+  const auto groups = [](const char* entry) {
+    const Program program = Compiled(entry);
+    const absl::StatusOr<std::vector<kir::Kernel>> kernels = PlanAll(program, FastArgClass(program), "sm_80");
+    return kernels.ok() ? kernels->front().schedule : kernels.status().ToString();
+  };
+  EXPECT_THAT(groups("gate_up"), testing::HasSubstr("3 copies in 1 groups"));
+  EXPECT_THAT(groups("two_into_one"), testing::HasSubstr("4 copies in 1 groups"));
+  EXPECT_THAT(groups("one_by_one"), testing::HasSubstr("4 copies in 2 groups"));
+}
+
 TEST(GemmBodies, GatheredRowsAgree) {
   Comparison comparison(Compiled("gathered_rows"));
   for (const auto& [m, n, k] : kShapes) {
@@ -316,6 +338,11 @@ TEST(GemmBodies, SynchronisationIsNeeded) {
                     {ScalarArg::Float(1.75, kF32)});
   };
   Comparison(Compiled("bias_gelu_residual_quantise")).ExpectAllSynchronisationNeeded({args(64, 128, 64), args(256, 256, 64 * 7)});
+  for (const char* entry : {"two_into_one", "one_by_one"}) {
+    const std::vector<std::pair<DType, Shape>> tensors = {
+        {kF16, {64, 320}}, {kF16, {64, 320}}, {kF16, {64, 320}}, {kF16, {64, 320}}, {kF16, {64, 64}}};
+    Comparison(Compiled(entry, "bn=64 bk=32")).ExpectAllSynchronisationNeeded({MakeArgs(tensors)}, "CpAsyncWait");
+  }
 }
 
 }  // namespace

@@ -285,3 +285,116 @@ def absolute_of_unsigned(X: T.Tensor((M, N), "int32"), Y: T.Tensor((6,), "int32"
             f[i, j] = T.cast(X[i, j] - 20, "uint64")
         T.reduce_absmax(f, r, dim=1)
         T.copy(r, Y)
+
+
+@T.prim_func
+def windows(X: T.Tensor((M, N), "float16", access="in"), start: T.int32, Y: T.Tensor((4, 3, 32, 64), "float16")):
+    # Windows of rows: TMA takes those that start at a multiple of 16 bytes of a row, and no others.
+    with T.Kernel(3, threads=64) as bx:
+        left = T.let(bx * 8)
+        for k in T.Pipelined(2, num_stages=2):
+            odd = T.alloc_shared((16, 64), "float16")
+            whole = T.alloc_shared((16, 64), "float16")
+            named = T.alloc_shared((16, 64), "float16")
+            given = T.alloc_shared((16, 64), "float16")
+            f = T.alloc_fragment((16, 64), "float16")
+            T.copy(X[k * 16 : k * 16 + 16, bx : bx + 64], odd)
+            T.copy(X[k * 16 : k * 16 + 16, bx * 8 - 8 : bx * 8 + 56], whole)
+            T.copy(X[k * 16 : k * 16 + 16, left : left + 64], named)
+            T.copy(X[k * 16 : k * 16 + 16, start : start + 64], given)
+            T.copy(odd, f)
+            T.copy(f, Y[0, bx, k * 16 : k * 16 + 16, 0:64])
+            T.copy(whole, f)
+            T.copy(f, Y[1, bx, k * 16 : k * 16 + 16, 0:64])
+            T.copy(named, f)
+            T.copy(f, Y[2, bx, k * 16 : k * 16 + 16, 0:64])
+            T.copy(given, f)
+            T.copy(f, Y[3, bx, k * 16 : k * 16 + 16, 0:64])
+
+
+@T.prim_func
+def odd_window_stored(X: T.Tensor((M, N), "float16", access="in"), Y: T.Tensor((3, 64, 72), "float16")):
+    # The same of a store.
+    with T.Kernel(3, threads=128) as bx:
+        x = T.alloc_shared((64, 64), "float16")
+        f = T.alloc_fragment((64, 64), "float16")
+        for k in T.Pipelined(1, num_stages=2):
+            T.copy(X[0, bx * 8], x)
+            T.copy(x, f)
+        T.copy(f, Y[bx, 0:64, bx : bx + 64])
+
+
+@T.prim_func
+def reduced_to_fewer(X: T.Tensor((2, 2), "int32"), Y: T.Tensor((2, 2), "uint8")):
+    # One thread reduces what it needs as if two did: the result lies in other lanes than the rows that it is read by.
+    with T.Kernel(1, threads=1) as bx:
+        f = T.alloc_fragment((2, 2), "uint8")
+        r = T.alloc_fragment((2,), "uint8")
+        T.copy(X, f)
+        T.reduce_min(f, r, dim=0)
+        for i, j in T.Parallel(2, 2):
+            f[i, j] = r[i]
+        T.copy(f, Y)
+
+
+@T.prim_func
+def operand_read_again(X: T.Tensor((M, N), "bfloat16"), Y: T.Tensor((64, 80), "float32")):
+    # What a product in flight reads from registers, read by others before it has ended.
+    with T.Kernel(1, threads=128) as bx:
+        a = T.alloc_shared((64, 16), "bfloat16")
+        b = T.alloc_fragment((64, 16), "bfloat16")
+        acc = T.alloc_fragment((64, 64), "float32")
+        y = T.alloc_shared((64, 16), "float32")
+        T.copy(X[0:64, 0:16], a)
+        T.copy(X[0:64, 0:16], y)
+        for i, j in T.Parallel(64, 16):
+            b[i, j] = i - j
+        T.fill(acc, 2.0)
+        T.gemm(a, b, acc, transpose_B=True)
+        for i, j in T.Parallel(64, 16):
+            if y[i, j] < 50.0:
+                y[i, j] = T.cast(b[i, 15 - j], "float32")
+        T.copy(y, Y[0:64, 64:80])
+        T.copy(acc, Y[0:64, 0:64])
+
+
+@T.prim_func
+def all_threads_beside_roles(X: T.Tensor((M, N), "int32"), Y: T.Tensor((64,), "int32")):
+    # What stands outside roles is done by the first of them; a region of all threads by each, for its threads.
+    with T.Kernel(1, threads=64) as bx:
+        s = T.alloc_shared((64,), "int32")
+        T.clear(s)
+        with T.roles():
+            with T.role(0, 32):
+                T.fill(s[0:32], 1)
+            with T.role(32, 64):
+                T.fill(s[32:64], 2)
+        for k in T.serial(2):
+            with T.thread_region() as tx:
+                mine = T.alloc_var("int32")
+                mine = s[63 - tx]
+                T.sync_threads()
+                s[tx] = s[tx] + tx + mine
+        with T.thread_region() as tx:
+            s[tx] = s[tx] * tx
+        T.copy(s, Y)
+
+
+@T.prim_func
+def row_of_products(X: T.Tensor((M, N), "float16"), Y: T.Tensor((1, 16), "int8")):
+    # One row in the registers of a product's first, among those of rows that are not there.
+    with T.Kernel(1, threads=16) as bx:
+        a = T.alloc_shared((1, 16), "float16")
+        b = T.alloc_shared((16, 16), "float16")
+        acc = T.alloc_fragment((1, 16), "float32")
+        f = T.alloc_fragment((1, 16), "int8")
+        g = T.alloc_fragment((1, 16), "int8")
+        T.copy(X[0:1, 0:16], a)
+        T.copy(X[0:16, 0:16], b)
+        T.gemm(a, b, acc, transpose_B=True, clear_accum=True)
+        for i, j in T.Parallel(1, 16):
+            f[i, j] = j
+        T.copy(f, acc)
+        for i, j in T.Parallel(1, 16):
+            g[i, j] = f[i * 2, j] + 1
+        T.copy(g, Y)

@@ -1,7 +1,10 @@
 // The programs of generated_faults.py: what the lowering makes of each equals the executor, in the simulator, and can be emitted.
+#include "absl/strings/str_cat.h"
 #include "comparison.h"
 #include "compile_source.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "program_sim.h"
 
 namespace tilert {
 namespace {
@@ -56,6 +59,36 @@ TEST(GeneratedFaults, PaddedRow) {
   ExpectAgrees("padded_row", {{{kF64, {2, 2}}, {kF32, {1, 2}}}, {{kF64, {1, 3}}, {kF32, {1, 2}}}},
                {.relative = 0x1p-20, .of_magnitude = 0x1p-20});
 }
+TEST(GeneratedFaults, OddWindows) {
+  const Program program = CompileSource("tests/lowering/generated_faults.py", "windows");
+  Comparison comparison(program);
+  for (int start : {0, 5, -3}) {
+    for (const auto& [m, n] : {std::pair(32, 96), {20, 71}}) {
+      Args args = MakeArgs({{kF16, {m, n}}, {kF16, {4, 3, 32, 64}}}, 9);
+      args.scalars = {ScalarArg::Int(start, kI32)};
+      comparison.ExpectAgrees(args, {}, "windows");
+    }
+  }
+  const auto kernels = PlanAll(program, FastArgClass(program), "sm_90a");
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  const char* const why = "no TMA: it is not known to start at a multiple of 16 bytes of a row";
+  for (const char* odd : {"X → odd .*", "X → given .*"})
+    EXPECT_THAT(kernels->front().schedule, testing::ContainsRegex(absl::StrCat(odd, why)));
+  for (const char* even : {"X → whole .*", "X → named .*"})
+    EXPECT_THAT(kernels->front().schedule, testing::ContainsRegex(absl::StrCat(even, "TMA, boxes")));
+  const Program stored = CompileSource("tests/lowering/generated_faults.py", "odd_window_stored");
+  Comparison(stored).ExpectAgrees(MakeArgs({{kF16, {64, 80}}, {kF16, {3, 64, 72}}}, 9), {}, "odd_window_stored");
+  const auto storing = PlanAll(stored, FastArgClass(stored), "sm_90a");
+  ASSERT_TRUE(storing.ok()) << storing.status();
+  EXPECT_THAT(storing->front().schedule, testing::ContainsRegex(absl::StrCat("f → Y .*", why)));
+  EXPECT_THAT(storing->front().schedule, testing::ContainsRegex("X → x .*TMA, boxes"));
+}
+TEST(GeneratedFaults, ReducedToFewer) { ExpectAgrees("reduced_to_fewer", {{{kI32, {2, 2}}, {DType::kUInt8, {2, 2}}}}); }
+TEST(GeneratedFaults, OperandReadAgain) {
+  ExpectAgrees("operand_read_again", {{{kBF16, {64, 16}}, {kF32, {64, 80}}}}, {.of_magnitude = 0x1p-16});
+}
+TEST(GeneratedFaults, AllThreadsBesideRoles) { ExpectAgrees("all_threads_beside_roles", {{{kI32, {1, 1}}, {kI32, {64}}}}); }
+TEST(GeneratedFaults, RowOfProducts) { ExpectAgrees("row_of_products", {{{kF16, {16, 16}}, {kI8, {1, 16}}}}); }
 TEST(GeneratedFaults, AbsoluteOfUnsigned) {
   ExpectAgrees("absolute_of_unsigned", {{{kI32, {6, 40}}, {kI32, {6}}}, {{kI32, {3, 7}}, {kI32, {6}}}});
 }

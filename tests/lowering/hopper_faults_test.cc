@@ -62,6 +62,16 @@ TEST(HopperFaults, MissingReleaseDeadlocks) {
   ExpectMessage([](kir::Kernel& k) { Erase<kir::If>(MainLoop(ConsumerBody(k))); },
                 {"deadlock", "role producer warp 0 at ", "slot 0 of ring ab to be empty", "lacks 4 of 4 arrivals"});
 }
+TEST(HopperFaults, BoxThatStartsBetweenMultiplesOf16Bytes) {
+  ExpectMessage(
+      [](kir::Kernel& k) {
+        for (kir::Stmt& stmt : MainLoop(ProducerBody(k))) {
+          auto* load = std::get_if<kir::TmaLoad>(&stmt.op);
+          if (load != nullptr) load->coords.back() = k.exprs.Binary(ExprOp::kAdd, load->coords.back(), k.exprs.Int(4));
+        }
+      },
+      {"TmaLoad(", "TMA starts at element 4 of a row of ", "between multiples of 16 bytes"});
+}
 TEST(HopperFaults, UnannouncedBytes) {
   ExpectMessage([](kir::Kernel& k) { Erase<kir::ExpectTx>(MainLoop(ProducerBody(k))); },
                 {"TmaLoad(", "not announced by an ExpectTx"});

@@ -31,6 +31,34 @@ TEST(Restride, FindsWhatManyBlocksRead) {
   EXPECT_EQ(Names(CompileSource("kernels/transpose.py", "transpose")), std::vector<std::string>{});
 }
 
+// Declared strides may change only where they are the caller's own: a number, or one that something else depends on, stays.
+TEST(Restride, StridesThatTheProgramKnowsStay) {
+  const auto found = [](auto make) {
+    ProgramBuilder b("rows");
+    const Val n = b.Dim("N"), pitch = b.Dim("pitch");
+    const auto [stride, bound, factor] = make(b, n, pitch);
+    const Buf x = b.Tensor("X", DType::kFloat16, {n, n}, Access::kIn, {stride, Val(1)}),
+              y = b.Tensor("Y", DType::kFloat16, {bound, n}, Access::kOut);
+    const auto at = b.Launch<2>("main", {CeilDiv(n, 64), CeilDiv(n, 64)}, Val(128));
+    const Buf t = b.Shared("t", DType::kFloat16, {64, 64});
+    b.Copy(x.At({at[0] * factor, 0}, {64, 64}), t);
+    b.Copy(t, y.At({at[0] * 64, at[1] * 64}, {64, 64}));
+    b.Close();
+    return Names(b.Build().value());
+  };
+  using Case = std::tuple<Val, Val, Val>;  // of the rows of X, and of Y; what subscripts are multiplied by
+  EXPECT_EQ(found([](auto&, Val n, Val pitch) { return Case(pitch, n, 64); }), std::vector<std::string>{"X"});
+  EXPECT_EQ(found([](auto&, Val n, Val) { return Case(n, n, 64); }), std::vector<std::string>{});
+  EXPECT_EQ(found([](auto&, Val n, Val) { return Case(146, n, 64); }), std::vector<std::string>{});
+  EXPECT_EQ(found([](auto&, Val n, Val pitch) { return Case(pitch * 2, n, 64); }), std::vector<std::string>{});
+  EXPECT_EQ(found([](auto&, Val, Val pitch) { return Case(pitch, pitch, 64); }), std::vector<std::string>{});
+  EXPECT_EQ(found([](auto&, Val n, Val pitch) { return Case(pitch, n, pitch); }), std::vector<std::string>{});
+  EXPECT_EQ(found([](auto& b, Val n, Val pitch) { return b.Assume(pitch % 3 == 0), Case(pitch, n, 64); }),
+            std::vector<std::string>{});
+  EXPECT_EQ(found([](auto& b, Val n, Val pitch) { return b.Scalar("ld", DType::kInt64, pitch), Case(pitch, n, 64); }),
+            std::vector<std::string>{});
+}
+
 TEST(Restride, FixedRowsAreFastOrNot) {
   const auto may = [](const std::string& settings, const std::map<std::string, int64_t>& dims) {
     return MayHaveSlowRows(Specialize(CompileSource("kernels/gemm.py", "gemm", ParseSettings(settings)), {}, dims).value());

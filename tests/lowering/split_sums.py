@@ -175,3 +175,27 @@ def ragged(X, split=0):
                 total[i, j] += x[i, j]
         T.copy(total, Y[bx * 8, 0])
     return Y
+
+
+@tilelang.jit
+def roles_behind(X, split=2):
+    """Threads have roles of their own behind the loop."""
+    M, N = T.const("M, N")
+    X: T.Tensor((M, N), T.float32)
+    Y = T.empty((M, 128), T.float32)
+    with T.Kernel(T.ceildiv(M, 8), threads=64) as bx:
+        x = T.alloc_shared((8, 128), T.float32)
+        last = T.alloc_shared((8, 128), T.float32)
+        total = T.alloc_fragment((8, 128), T.float32)
+        T.clear(total)
+        for c in T.Pipelined(T.ceildiv(N, 128), num_stages=2, split=split):
+            T.copy(X[bx * 8, c * 128], x)
+            for i, j in T.Parallel(8, 128):
+                total[i, j] += x[i, j]
+        T.copy(total, last)
+        with T.roles():
+            with T.role(0, 32):
+                T.copy(last[0:4, :], Y[bx * 8 : bx * 8 + 4, :])
+            with T.role(32, 64):
+                T.copy(last[4:8, :], Y[bx * 8 + 4 : bx * 8 + 8, :])
+    return Y

@@ -164,7 +164,8 @@ TEST(SplitSums, WhatIsNot) {
   const std::pair<const char*, const char*> kCases[] = {{"largest", "not split: 'top' carries more than a sum"},
                                                         {"last_chunk", "not split: 'x' carries more than a sum"},
                                                         {"writes_inside", "not split: it writes 'Z'"},
-                                                        {"inner_loop", "not split: it stands in a loop or condition"}};
+                                                        {"inner_loop", "not split: it stands in a loop or condition"},
+                                                        {"roles_behind", "not split: threads of the launch have roles"}};
   for (const auto& [entry, why] : kCases) {
     const kir::Kernel kernel = Planned(Split(entry));
     EXPECT_THAT(kernel.schedule, HasSubstr(why)) << entry;
@@ -175,6 +176,8 @@ TEST(SplitSums, WhatIsNot) {
   EXPECT_THAT(Planned(wide).schedule, HasSubstr("not split: clusters would have 16 blocks, more than 8"));
   Comparison largest(Split("largest"));
   largest.ExpectAgrees(MakeArgs({{kF32, {13, 600}}, {kF32, {13}}}), {}, "largest");
+  Comparison roles(Split("roles_behind"));
+  roles.ExpectAgrees(MakeArgs({{kF32, {16, 600}}, {kF32, {16, 128}}}), kSingle, "roles behind");
 }
 
 TEST(SplitSums, CompileClean) {
