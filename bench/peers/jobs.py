@@ -200,8 +200,8 @@ class AttentionTiles(Attention):
         self.bundles = {}
         for block in self.rows:
             try:
-                settings = {"dtype": "bfloat16", "head_dim": self.dim, "causal": str(self.causal).lower(), "block_M": block, "block_N": 32,
-                            "threads": block}
+                settings = {"dtype": "bfloat16", "head_dim": self.dim, "causal": str(self.causal).lower(), "block_M": block, "block_N": 64,
+                            "threads": block, "slack": 8, "longest_first": int(self.causal)}
                 self.bundles[block] = machine.compile("attention.py", "attention", settings)
                 for family in self.of(machine):
                     machine.kernel(family, "attention", self.bundles[block], wait=False)
@@ -216,27 +216,11 @@ class AttentionTiles(Attention):
 
 
 class AttentionBackward(Job):
-    """With std.tilert's tiles, and with others: (block_M, block_N, threads)."""
-
-    def __init__(self, dim, causal, families, tiles=()):
+    def __init__(self, dim, causal):
         mask = "causal_" if causal else ""
-        self.dim, self.causal, self.families, self.tiles = dim, causal, families, tiles
-        self.name = f"attention_backward{'_causal' if causal else ''} d{dim} {','.join(families)}"
+        self.dim, self.causal = dim, causal
+        self.name = f"attention_backward{'_causal' if causal else ''} d{dim}"
         self.entries = [f"attention_{kind}_{mask}d{dim}_bf16" for kind in ("lse", "backward")]
-
-    def start(self, machine, report):
-        super().start(machine, report)
-        self.bundles = {}
-        for rows, columns, threads in self.tiles:
-            name = f"{rows}x{columns} of {threads} threads"
-            try:
-                settings = {"dtype": "bfloat16", "head_dim": self.dim, "causal": str(self.causal).lower(), "block_M": rows, "block_N": columns,
-                            "threads": threads}
-                self.bundles[name] = machine.compile("attention_backward.py", "attention_backward", settings)
-                for family in self.of(machine):
-                    machine.kernel(family, "attention_backward", self.bundles[name], wait=False)
-            except Exception as error:
-                report.failed(f"{self.name}: {name}", error)
 
     def run(self, machine, report, args):
         p = AttentionProblem(machine, self.dim, self.causal)
@@ -245,18 +229,16 @@ class AttentionBackward(Job):
         item = Item(machine, report, "attention_backward_causal" if self.causal else "attention_backward", "bf16", p.shape, "bshd", 2.5 * p.flop,
                     8.0 * p.q.nbytes)
 
-        def ours(family, entry, bundle=None):
+        def ours(family):
             machine.call(machine.kernel(family, self.entries[0]), [p.q, p.k, p.v, o, lse])()
             machine.synchronize()
             p.expect(O=o, lse=lse)
-            return machine.call(machine.kernel(family, entry, bundle), [p.q, p.k, p.v, o, p.d_o, lse, *grads])
+            return machine.call(machine.kernel(family, self.entries[1]), [p.q, p.k, p.v, o, p.d_o, lse, *grads])
 
         def right():
             p.expect(dQ=grads[0], dK=grads[1], dV=grads[2])
         for family in self.of(machine):
-            item.our(family, "", lambda: ours(family, self.entries[1]), grads, right)
-            for name, bundle in self.bundles.items():
-                item.our(family, name, lambda: ours(family, "attention_backward", bundle), grads, right)
+            item.our(family, "", lambda: ours(family), grads, right)
         for name, backend in backends(machine).items():
             self.torch_peer(machine, item, p, name, backend)
         item.compare(args.repeats)
@@ -304,14 +286,10 @@ def jobs(args, machine):
     """What could harm the context of all others comes last."""
     small = machine.cpu
     n = 40 if small else 4096
-    tiles = {128: [(64, 128, 256), (48, 128, 256), (64, 64, 128)], 64: [(128, 128, 256), (64, 64, 128)]}
     found = [Attention(dim, causal) for dim in (128, 64) for causal in (False, True)]
     found += [Add("float32", 5000 if small else 1 << 26), Add("bfloat16", 5000 if small else 1 << 27)]
     found += [AttentionTiles(128, causal) for causal in (False, True)]
-    found += [AttentionBackward(dim, causal, ("ampere",), tiles[dim]) for dim in (128, 64) for causal in (False, True)]
+    found += [AttentionBackward(dim, causal) for dim in (128, 64) for causal in (False, True)]
     found += [Matmul(*([48] * 3 if small else [size] * 3), "nnn") for size in (4096, 8192, 2048)]
     found += [Matmul(n, n, n, views) for views in ("ppp", "tnn", "ntn", "nnt", "unn")]
-    found += [Rows("softmax"), Rows("rms_norm")]
-    if not small:
-        found += [AttentionBackward(dim, causal, ("hopper",)) for dim in (128, 64) for causal in (False, True)]
-    return found
+    return found + [Rows("softmax"), Rows("rms_norm")]
