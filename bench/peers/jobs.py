@@ -200,8 +200,8 @@ class AttentionTiles(Attention):
         self.bundles = {}
         for block in self.rows:
             try:
-                settings = {"dtype": "bfloat16", "head_dim": self.dim, "causal": str(self.causal).lower(), "block_M": block, "block_N": 32,
-                            "threads": block}
+                settings = {"dtype": "bfloat16", "head_dim": self.dim, "causal": str(self.causal).lower(), "block_M": block, "block_N": 64,
+                            "threads": block, "slack": 8, "longest_first": 1}
                 self.bundles[block] = machine.compile("attention.py", "attention", settings)
                 for family in self.of(machine):
                     machine.kernel(family, "attention", self.bundles[block], wait=False)
@@ -231,7 +231,7 @@ class AttentionBackward(Job):
             name = f"{rows}x{columns} of {threads} threads"
             try:
                 settings = {"dtype": "bfloat16", "head_dim": self.dim, "causal": str(self.causal).lower(), "block_M": rows, "block_N": columns,
-                            "threads": threads}
+                            "threads": threads, "shared_weights": 1, "longest_first": 1}
                 self.bundles[name] = machine.compile("attention_backward.py", "attention_backward", settings)
                 for family in self.of(machine):
                     machine.kernel(family, "attention_backward", self.bundles[name], wait=False)
@@ -304,7 +304,7 @@ def jobs(args, machine):
     """What could harm the context of all others comes last."""
     small = machine.cpu
     n = 40 if small else 4096
-    tiles = {128: [(64, 128, 256), (48, 128, 256), (64, 64, 128)], 64: [(128, 128, 256), (64, 64, 128)]}
+    tiles = {128: [(48, 128, 256), (64, 64, 128)], 64: [(96, 128, 256), (64, 64, 128)]}
     found = [Attention(dim, causal) for dim in (128, 64) for causal in (False, True)]
     found += [Add("float32", 5000 if small else 1 << 26), Add("bfloat16", 5000 if small else 1 << 27)]
     found += [AttentionTiles(128, causal) for causal in (False, True)]
