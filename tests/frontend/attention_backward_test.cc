@@ -142,7 +142,8 @@ TEST(AttentionBackward, EqualsFloat64) {
 // Scores far from zero on either side: no weight overflows, and keys beyond the end, whose scores are zero, count for nothing.
 TEST(AttentionBackward, LargeScores) {
   for (const char* slack : {"slack=0", "slack=8"}) {
-    const Program forward = CompileKernel("attention", {"head_dim=32", "threads=32", "block_M=32", "block_N=16", "with_lse=true", slack});
+    const Program forward =
+        CompileKernel("attention", {"head_dim=32", "threads=32", "block_M=32", "block_N=16", "with_lse=true", slack});
     const Program backward = CompileKernel("attention_backward", {"head_dim=32", "threads=32", "block_M=32", "block_N=48"});
     Problem p({1, 40, 50, 1, 1}, DType::kFloat16, 1);
     for (int64_t i = 0; i < p.q.size(); ++i) p.q.Set(i, 40 + p.q[i]);
