@@ -339,8 +339,8 @@ TEST(GemmBodies, SynchronisationIsNeeded) {
   };
   Comparison(Compiled("bias_gelu_residual_quantise")).ExpectAllSynchronisationNeeded({args(64, 128, 64), args(256, 256, 64 * 7)});
   for (const char* entry : {"two_into_one", "one_by_one"}) {
-    const std::vector<std::pair<DType, Shape>> tensors = {
-        {kF16, {64, 320}}, {kF16, {64, 320}}, {kF16, {64, 320}}, {kF16, {64, 320}}, {kF16, {64, 64}}};
+    Typed tensors(4, {kF16, {64, 320}});
+    tensors.push_back({kF16, {64, 64}});
     Comparison(Compiled(entry, "bn=64 bk=32")).ExpectAllSynchronisationNeeded({MakeArgs(tensors)}, "CpAsyncWait");
   }
 }
