@@ -300,8 +300,10 @@ class ExprEmitter {
   CText Popcount(const ExprNode& node) {
     const DType from = Node(node.args[0]).dtype;
     const std::string a = Value(node.args[0]).text;
-    if (DTypeBits(from) == 64) return {Call("__popcll", {a})};
-    if (DTypeBits(from) == 32) return {Call("__popc", {a})};
+    // Their result is an int, whatever they count in.
+    const auto typed = [&](const CText& count) { return ValueType(node.dtype) == "int" ? count : CastTo(ValueType(node.dtype), count); };
+    if (DTypeBits(from) == 64) return typed({Call("__popcll", {a})});
+    if (DTypeBits(from) == 32) return typed({Call("__popc", {a})});
     return {Cat("__popc((", DTypeBits(from) == 8 ? "u8" : "u16", ")(", a, "))")};
   }
   CText Shift(const ExprNode& node, const CText& a, const CText& b) {

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "ir/status_util.h"
-#include "lowering/emit_place.h"
+#include "lowering/emit_unroll.h"
 
 namespace tilert {
 namespace {
@@ -307,6 +307,8 @@ void Emit(EmitContext& c, const kir::Elementwise& loop) {
     c.replica_zero = c.names.Fresh("writes");
     c.out.Optional(c.replica_zero, Cat("const bool ", c.replica_zero, " = ", nest.replica_zero, ";"));
   }
+  BindVars(c, loop, nest);
+  LimitUnrolling(c, nest, CodeSize(c, loop.body), RegisterUses(c, loop));
   OpenLoops(c, nest, 0, nest.loops.size());
   if (sum != nullptr) {
     EmitSums(c, loop, nest, *sum);
