@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "ir/status_util.h"
-#include "lowering/emit_context.h"
+#include "lowering/emit_unroll.h"
 #include "lowering/lowered.h"
 #include "lowering/prelude_text.h"
 
@@ -52,6 +52,8 @@ constexpr OptionalPart kOptionalParts[] = {
      }},
 };
 
+constexpr std::string_view kRotatePart = "rotate.cuh";  // for element loops that are not unrolled
+
 std::string_view PreludePart(std::string_view name) {
   for (const EmbeddedFile& file : kPreludeFiles) {
     if (file.name == name) return file.text;
@@ -68,19 +70,25 @@ std::vector<std::string_view> PreludeParts() {
 std::vector<std::string_view> AllPreludeParts() {
   std::vector<std::string_view> parts = PreludeParts();
   for (const OptionalPart& part : kOptionalParts) parts.push_back(PreludePart(part.name));
+  parts.push_back(PreludePart(kRotatePart));
   return parts;
 }
 
-// The optional parts the kernel needs, each guarded against a second kernel of the same source.
-std::string OptionalPrelude(const kir::Kernel& kernel) {
+// A part, guarded against a second kernel of the same source.
+std::string Guarded(std::string_view part) {
+  std::string guard = Cat("PRELUDE_", part.substr(0, part.find('.')));
+  for (char& c : guard) c = absl::ascii_toupper(static_cast<unsigned char>(c));
+  return Cat("#ifndef ", guard, "\n#define ", guard, "\n", PreludePart(part), "#endif\n");
+}
+
+// The optional parts the kernel needs.
+std::string OptionalPrelude(const EmitContext& c) {
   std::string text;
   for (const OptionalPart& part : kOptionalParts) {
-    if (!AnyStmt(kernel.body, part.needs) && !(part.in_clusters && !kernel.cluster.empty())) continue;
-    std::string guard = Cat("PRELUDE_", part.name.substr(0, part.name.find('.')));
-    for (char& c : guard) c = absl::ascii_toupper(static_cast<unsigned char>(c));
-    text += Cat("#ifndef ", guard, "\n#define ", guard, "\n", PreludePart(part.name), "#endif\n");
+    if (AnyStmt(c.kernel.body, part.needs) || (part.in_clusters && !c.kernel.cluster.empty())) text += Guarded(part.name);
   }
-  return text + WgmmaFunctions(kernel);
+  if (c.rotates) text += Guarded(kRotatePart);
+  return text + WgmmaFunctions(c.kernel);
 }
 
 std::string Parameter(const EmitContext& c, const kir::Buffer& buffer, const std::string& name) {
@@ -285,8 +293,10 @@ void EmitContext::OpenUnrolled(const std::string& var, int64_t begin, int64_t en
            ") {"));
 }
 
-absl::StatusOr<std::string> EmitKernel(const kir::Kernel& kernel, const Target& target) {
-  EmitContext c(kernel, target);
+namespace {
+
+void EmitFunction(EmitContext& c) {
+  const kir::Kernel& kernel = c.kernel;
   EmitHeader(c);
   c.out.Indent();
   c.names.Open();
@@ -311,9 +321,26 @@ absl::StatusOr<std::string> EmitKernel(const kir::Kernel& kernel, const Target& 
   if (!kir::IsPersistent(kernel)) EmitBlockVars(c, ClusterNumber(c, "blockIdx.x"));
   EmitBlock(c, kernel.body);
   c.Close();
-  if (!c.status.ok()) return c.status;
-  return OptionalPrelude(kernel) + c.out.Take();
 }
+
+absl::StatusOr<std::string> Finished(EmitContext& c) {
+  if (!c.status.ok()) return c.status;
+  return OptionalPrelude(c) + c.out.Take();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> EmitKernel(const kir::Kernel& kernel, const Target& target) {
+  EmitContext c(kernel, target);
+  EmitFunction(c);
+  const int64_t most = LargestPart(c.unrolled_sizes, kMostUnrolled);
+  if (!c.status.ok() || most == INT64_MAX) return Finished(c);
+  EmitContext limited(kernel, target);
+  limited.most_unrolled = most;
+  EmitFunction(limited);
+  return Finished(limited);
+}
+
 
 std::string Prelude(const Target&) {
   std::string text;

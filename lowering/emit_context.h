@@ -67,7 +67,12 @@ struct EmitContext {
   std::string lanes_here = "0xffffffffu";  // Elementwise: the lanes of this warp that have a point
   std::vector<std::string> barriers;       // per declared barrier: address of its first element
   std::string last_location;  // of the last comment
-  absl::Status status;        // the first error
+  int64_t most_unrolled = INT64_MAX;   // instructions that an element loop may become
+  int64_t turns_around = 1;             // of the fully unrolled loops around what is being emitted
+  std::vector<int64_t> unrolled_sizes;  // of the element loops so far: what they would become without that limit
+  bool limited = false;                 // in an Elementwise that would be too much unrolled: neither are loops in its body
+  bool rotates = false;                 // registers go round in a loop
+  absl::Status status;                  // the first error
 
   const kir::Buffer& buffer(BufferId id) const { return kernel.buffers[id]; }
   const ExprNode& node(Expr e) const { return kernel.exprs[e]; }

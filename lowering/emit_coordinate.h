@@ -18,6 +18,7 @@ struct Term {
   int64_t align = 1;
   bool thread = false;  // differs between threads; else the same in all of them
   bool fixed = false;   // a constant once loops are unrolled
+  bool kept = false;    // of a loop that is not: registers go round in its place
 };
 // A coordinate as the sum of its terms; `known` is false when some term may be negative or unbounded, and then `whole` is all
 // there is.

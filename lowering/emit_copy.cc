@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "ir/status_util.h"
+#include "lowering/emit_unroll.h"
 #include "lowering/emit_walk.h"
 
 namespace tilert {
@@ -188,6 +189,8 @@ class Copier {
     } else if (src_.in_memory() && dst_.in_memory()) {
       Staged();
     } else {
+      const int64_t size = CodeSize(c_, s_, nest_.vector, src_.vector(), dst_.vector());
+      LimitUnrolling(c_, nest_, size / nest_.vector, {RegisterUseOf(c_, s_.src), RegisterUseOf(c_, s_.dst)});
       OpenLoops(c_, nest_, 0, nest_.loops.size());
       DeclareCoordinates(c_, nest_, s_.layout);
       Move();
@@ -411,11 +414,8 @@ class Copier {
       --split;
     }
     // Loops around the staging index no registers: unrolled, they would only keep addresses alive.
-    for (size_t i = 0; i < split; ++i) {
-      c_.out.Line("#pragma unroll 1");
-      c_.Open(Cat("for (int ", nest_.loops[i].var, " = 0; ", nest_.loops[i].var, " < ", nest_.loops[i].size, "; ++",
-                  nest_.loops[i].var, ") {"));
-    }
+    for (size_t i = 0; i < split; ++i) KeepLoop(nest_, i, {});
+    OpenLoops(c_, nest_, 0, split);
     const std::string staged = c_.names.Fresh("staged");
     std::vector<CText> index;
     for (size_t i = nest_.loops.size(), weight = 1; i-- > split;) {

@@ -125,8 +125,25 @@ void SplitLoop(EmitContext& c, Nest& nest, size_t i, int64_t inner_size) {
   }
 }
 
+void KeepLoop(Nest& nest, size_t i, const std::vector<std::string>& rotations) {
+  Nest::Loop& loop = nest.loops[i];
+  loop.unrolled = false;
+  loop.advance = Cat("++", loop.var, rotations.empty() ? "" : ", ", absl::StrJoin(rotations, ", "));
+  for (Term& t : nest.coordinates[loop.dim].terms) {
+    if (t.text.text == loop.var) t.kept = true, t.fixed = false;
+  }
+}
+
 void OpenLoops(EmitContext& c, const Nest& nest, size_t first, size_t last) {
-  for (size_t i = first; i < last; ++i) c.OpenUnrolled(nest.loops[i].var, 0, nest.loops[i].size);
+  for (size_t i = first; i < last; ++i) {
+    const Nest::Loop& loop = nest.loops[i];
+    if (loop.unrolled) {
+      c.OpenUnrolled(loop.var, 0, loop.size);
+      continue;
+    }
+    c.out.Line("#pragma unroll 1");
+    c.Open(Cat("for (int ", loop.var, " = 0; ", loop.var, " < ", loop.size, "; ", loop.advance, ") {"));
+  }
 }
 
 void CloseLoops(EmitContext& c, size_t count) {

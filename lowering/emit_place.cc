@@ -119,6 +119,18 @@ bool Grows(const EmitContext& c, Expr e) {
   return range.lo >= 0 && range.FitsInt();
 }
 
+// Where loops that are kept begin.
+std::vector<Coordinate> FirstTurns(absl::Span<const Coordinate> coordinates) {
+  std::vector<Coordinate> first(coordinates.begin(), coordinates.end());
+  for (Coordinate& coordinate : first) {
+    if (std::erase_if(coordinate.terms, [](const Term& t) { return t.kept; }) == 0) continue;
+    std::vector<CText> sum;
+    for (const Term& t : coordinate.terms) sum.push_back(ValueOf(t));
+    coordinate.whole = CSum(sum);
+  }
+  return first;
+}
+
 CText Xor(const CText& a, const CText& b) {
   if (b.text == "0") return a;
   if (a.text == "0") return b;
@@ -211,7 +223,8 @@ CText Digit(const Coordinate& coordinate, int64_t weight, int64_t size) {
   return CSum(parts);
 }
 
-CText RegisterIndex(const FragmentLayout& layout, absl::Span<const Coordinate> coordinates) {
+CText RegisterIndex(const FragmentLayout& layout, absl::Span<const Coordinate> all_coordinates) {
+  const std::vector<Coordinate> coordinates = FirstTurns(all_coordinates);
   std::vector<CText> parts;
   for (size_t d = 0; d < layout.dims.size(); ++d) {
     int64_t weight = 1;
@@ -223,8 +236,9 @@ CText RegisterIndex(const FragmentLayout& layout, absl::Span<const Coordinate> c
   return CSum(parts);
 }
 
-CText WordIndex(const FragmentLayout& layout, absl::Span<const Coordinate> coordinates, int per_word) {
-  if (per_word == 1) return RegisterIndex(layout, coordinates);
+CText WordIndex(const FragmentLayout& layout, absl::Span<const Coordinate> all_coordinates, int per_word) {
+  if (per_word == 1) return RegisterIndex(layout, all_coordinates);
+  const std::vector<Coordinate> coordinates = FirstTurns(all_coordinates);
   std::vector<CText> parts;
   for (size_t d = 0; d < layout.dims.size(); ++d) {
     int64_t weight = 1;

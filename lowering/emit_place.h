@@ -49,6 +49,8 @@ struct Nest {
     std::string var;
     int64_t size = 1, weight = 1;  // the loop adds var·weight to coordinate `dim`
     size_t dim = 0;
+    bool unrolled = true;
+    std::string advance = "";  // where it is not: its step
   };
   std::vector<Loop> loops;              // outermost first
   std::vector<Coordinate> coordinates;  // one a dim; of the first element of a vector
@@ -63,6 +65,8 @@ struct Nest {
 Nest OpenNest(EmitContext& c, const FragmentLayout& layout, const std::vector<std::string>& dim_names, int64_t vector);
 // Cuts loop `i` into itself and, within it, one of `inner_size`, a divisor of its size.
 void SplitLoop(EmitContext& c, Nest& nest, size_t i, int64_t inner_size);
+// Loop `i` is not unrolled: what goes along it is at its first turn's register index, and `rotations` come after each turn.
+void KeepLoop(Nest& nest, size_t i, const std::vector<std::string>& rotations);
 void OpenLoops(EmitContext& c, const Nest& nest, size_t first, size_t last);
 void CloseLoops(EmitContext& c, size_t count);
 // Declares nest.names in the innermost scope and states the masks.

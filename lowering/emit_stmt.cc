@@ -4,7 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/status_util.h"
 #include "ir/stmt.h"
-#include "lowering/emit_place.h"
+#include "lowering/emit_unroll.h"
 
 namespace tilert {
 namespace {
@@ -71,6 +71,8 @@ void Emit(EmitContext& c, const kir::For& s) {
     c.out.Line("#pragma unroll");
   } else if (!c.in_elementwise) {
     c.out.Line("#pragma unroll 1");
+  } else if (c.limited) {
+    c.out.Line(Cat("#pragma unroll ", kUnrolledTurns));
   }
   const std::string advance = may_overflow                      ? Cat(var.name, " = advanced(", var.name, ", ", step_text, ")")
                               : c.kernel.exprs.IsInt(s.step, 1) ? Cat("++", var.name)
@@ -78,7 +80,10 @@ void Emit(EmitContext& c, const kir::For& s) {
   c.out.Line(Cat("for (", var.wide ? "i64 " : "int ", var.name, " = ", begin_text, "; ",
                  LoopCondition(c, s, var.name, end_text, step_text), "; ", advance, ") {"));
   c.out.Indent();
+  const int64_t turns_around = c.turns_around;
+  if (s.unroll == kir::Unroll::kFull) c.turns_around = std::min(turns_around * TurnsOf(c, s, kMostUnrolled), kMostUnrolled);
   EmitBlock(c, s.body);
+  c.turns_around = turns_around;
   c.names.Close();
   c.out.Dedent();
   c.out.Line("}");

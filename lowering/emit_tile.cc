@@ -4,7 +4,7 @@
 
 #include "ir/status_util.h"
 #include "lowering/affine.h"
-#include "lowering/emit_place.h"
+#include "lowering/emit_unroll.h"
 
 namespace tilert {
 namespace {
@@ -349,6 +349,8 @@ void Emit(EmitContext& c, const kir::Elementwise& loop) {
   }
   const kir::If* const guard = RowGuard(c, loop);
   const bool rare = guard != nullptr && OpenRowGuard(c, loop, nest, *guard);
+  BindVars(c, loop, nest);
+  LimitUnrolling(c, nest, CodeSize(c, loop.body), RegisterUses(c, loop));
   OpenLoops(c, nest, 0, nest.loops.size());
   if (sum != nullptr) {
     EmitSums(c, loop, nest, *sum);

@@ -109,7 +109,7 @@ TEST(EmitOps, IntegerOperatorsOnResults) {
   for (DType type : kTypes) {
     if (IsFloat(type) || type == DType::kBool) continue;
     const std::string name(DTypeName(type));
-    const int64_t count = static_cast<int64_t>(2 * OpsOf(type).size() + UnaryOpsOf(type).size());
+    const int64_t count = static_cast<int64_t>((2 + UnaryOpsOf(type).size()) * OpsOf(type).size() + UnaryOpsOf(type).size());
     rows.push_back({b.Tensor("a_" + name, type, {kCount}), b.Tensor("b_" + name, type, {kCount}),
                     b.Tensor("out_" + name, type, {count, kCount}, Access::kOut)});
     shapes.insert(shapes.end(), {{kCount}, {kCount}, {count, kCount}});
@@ -125,6 +125,10 @@ TEST(EmitOps, IntegerOperatorsOnResults) {
     for (ExprOp op : OpsOf(type)) {
       b.Store(out, {index++, i[0]}, b.Wrap(b.exprs().Make(op, type, {sum, plain})));
       b.Store(out, {index++, i[0]}, b.Wrap(b.exprs().Make(op, type, {plain, sum})));
+      for (ExprOp unary : UnaryOpsOf(type)) {
+        const Expr value = b.exprs().Make(unary, type, {sum});
+        b.Store(out, {index++, i[0]}, b.Wrap(b.exprs().Make(op, type, {value, plain})));
+      }
     }
     for (ExprOp op : UnaryOpsOf(type)) b.Store(out, {index++, i[0]}, b.Wrap(b.exprs().Make(op, type, {sum})));
   }
