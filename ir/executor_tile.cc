@@ -90,13 +90,15 @@ absl::Status TileOps::Stream(Box src, Box dst, Value fill, F write) {
 }
 
 absl::Status TileOps::Copy(const Box& src, const Box& dst, Value fill) {
-  return Stream(src, dst, fill,
-                [&](const Box& to, int64_t first, int64_t count, const Value* values) { memory_.Write(to, first, count, values); });
+  return Stream(src, dst, fill, [&](const Box& to, int64_t first, int64_t count, const Value* values) {
+    memory_.Write(to, first, count, values);
+  });
 }
 
 absl::Status TileOps::Atomic(AtomicOp op, const Box& src, const Box& dst) {
-  return Stream(src, dst, OutsideOf(src),
-                [&](const Box& to, int64_t first, int64_t count, const Value* values) { memory_.Atomic(op, to, first, count, values); });
+  return Stream(src, dst, OutsideOf(src), [&](const Box& to, int64_t first, int64_t count, const Value* values) {
+    memory_.Atomic(op, to, first, count, values);
+  });
 }
 
 void TileOps::Fill(Box dst, Value value) {

@@ -522,3 +522,25 @@ def tensor_onto_itself(Y: T.Tensor((M, 40), "float32")):
         T.copy(Y[0:9, 0:40], Y[1:10, 0:40])
         T.copy(Y[0:16, 2:40], Y[0:16, 0:38])
         T.atomic_add(Y[0:9, 0:40], Y[3:12, 0:40])
+
+
+@T.prim_func
+def many_points(X: T.Tensor((70, 1000), "int32"), Y: T.Tensor((70, 1000), "int32")):
+    """More points than the registers of a block hold."""
+    with T.Kernel(1, threads=32) as bx:
+        T.fill(Y, 1)
+        for i, j, k in T.Parallel(35, 2, 1000):
+            v = T.alloc_local((3,), "int32")
+            for n in T.serial(3):
+                v[n] = X[i * 2 + k % 2, 999 - k] + n
+            Y[i * 2 + j, k] = Y[i * 2 + j, k] + v[k % 3]
+        T.atomic_add(Y[0:69, 1:1000], X[1:70, 0:999])
+
+
+@T.prim_func
+def many_copies(X: T.Tensor((100000,), "int32"), Y: T.Tensor((100000,), "int32")):
+    with T.Kernel(1, threads=64) as bx:
+        T.copy(X, Y)
+        for i in T.Parallel(99999):
+            if i % 3 == 0:
+                Y[99999 - i] = X[i] + 1
