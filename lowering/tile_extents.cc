@@ -178,6 +178,9 @@ class FixedExtents {
     const Stmt whole(loop, loc_);
     absl::flat_hash_set<BufferId> touched = BuffersRead(s_.program, whole);
     touched.merge(BuffersWritten(whole));
+    ForEachStmt(loop.body, [&](const Stmt& stmt) {
+      if (auto* alloc = std::get_if<Alloc>(&stmt.op)) touched.erase(alloc->buffer);  // a point's own
+    });
     if (std::any_of(touched.begin(), touched.end(), [&](BufferId id) { return s_.scope(id) == Scope::kFragment; })) return;
     int64_t room = kFewPoints * kLanes;
     while (room * 2 <= kFewPoints * kLanes * s_.warps) room *= 2;
