@@ -21,9 +21,11 @@ struct Frame {
   };
   std::vector<Loop> loops;
 };
-// What T.rng_init made, of uint64: the key, the subsequence and the number that comes next.
+// What T.rng_init made, of uint64: the key, the subsequence, the number that comes next, and whether a normal number is held (1: of
+// float32, 2: of float64), which were made in pairs.
 struct RandomNumbers {
-  Buf seed, sequence, next;
+  Buf seed, sequence, next, holds;
+  std::optional<Buf> held32, held64;
 };
 // What the open launch says of single threads.
 struct LaunchThreads {

@@ -1,6 +1,8 @@
 // T.rng_init, T.rng_rand, T.rng_rand_float: random numbers as cuRAND's Philox4x32-10 gives them (Salmon, Moraes, Dror, Shaw,
 // "Parallel random numbers: as easy as 1, 2, 3", 2011), written out in integers. Number n of a subsequence is word n % 4 of what
 // the cipher makes of the counter (n / 4, subsequence) under the key `seed`: a thread has to remember those three alone.
+// Normal numbers come in pairs (Box, Muller, "A note on the generation of random normal deviates", 1958), the second of which is
+// held for the next call.
 #include <array>
 
 #include "frontend/builtin_tables.h"
@@ -18,14 +20,15 @@ Val Low(ProgramBuilder& b, Val x) { return b.Cast(x, DType::kUInt32); }
 Val High(ProgramBuilder& b, Val x) { return b.Cast(x >> 32, DType::kUInt32); }
 Val Wide(ProgramBuilder& b, Val x) { return b.Cast(x, DType::kUInt64); }
 
-// Variables that exist in the whole launch, wherever the generator is made: each thread has its own.
+// A variable that exists in the whole launch, wherever the generator is made: each thread has its own.
+Buf Variable(Evaluator& e, const char* name, DType type = DType::kUInt64) {
+  const Buf buf = e.builder().Declare(name, type, Scope::kVar, {});
+  e.builder().AddInFront(Alloc{buf.id()});
+  return buf;
+}
+
 RandomNumbers MakeRandom(Evaluator& e) {
-  const auto variable = [&](const char* name) {
-    const Buf buf = e.builder().Declare(name, DType::kUInt64, Scope::kVar, {});
-    e.builder().AddInFront(Alloc{buf.id()});
-    return buf;
-  };
-  return {variable("rng_seed"), variable("rng_sequence"), variable("rng_next")};
+  return {Variable(e, "rng_seed"), Variable(e, "rng_sequence"), Variable(e, "rng_next"), Variable(e, "rng_holds"), {}, {}};
 }
 
 // tx + bx · threads, along x.
@@ -57,6 +60,7 @@ Value Init(Evaluator& e, const Args& args) {
   b.Store(random->seed, {}, Wide(b, seed));
   b.Store(random->sequence, {}, Wide(b, sequence));
   b.Store(random->next, {}, Wide(b, first));
+  b.Store(random->holds, {}, b.Lit(int64_t{0}));
   return NoneValue{};
 }
 
@@ -88,22 +92,61 @@ Value Rand(Evaluator& e, const Args& args) {
 }
 
 // Uniform in (0, 1], as curand_uniform and curand_uniform_double.
+Val Uniform(Evaluator& e, const Args& args, DType type) {
+  const Val number = Next(e, args);
+  if (!number) return {};
+  return e.builder().Cast(number, type) * 0x1p-32 + (type == DType::kFloat32 ? 0x1p-33 : 0x1p-32);
+}
+
+// Uniform in (0, scale] as the normal numbers take it: of one word, or of 53 bits of two.
+Val UniformOf(ProgramBuilder& b, const std::vector<Val>& words, DType type, double scale) {
+  if (type == DType::kFloat32) return b.Cast(words[0], type) * (0x1p-32 * scale) + 0x1p-33 * scale;
+  return b.Cast(Wide(b, words[0]) ^ (Wide(b, words[1]) << 21), type) * (0x1p-53 * scale) + 0x1p-54 * scale;
+}
+
+// Of mean 0 and variance 1, as curand_normal and curand_normal_double.
+Val Normal(Evaluator& e, const Args& args, DType type) {
+  if (!e.RequireLaunch(args) || !e.threads().random) return Next(e, args);  // which reports it
+  ProgramBuilder& b = e.builder();
+  RandomNumbers& random = *e.threads().random;
+  const bool is_wide = type == DType::kFloat64;
+  auto& held = is_wide ? random.held64 : random.held32;
+  if (!held) held = Variable(e, is_wide ? "rng_held64" : "rng_held32", type);
+  const Buf normal = b.Alloc("normal", type, Scope::kVar, {});
+  const int64_t bit = is_wide ? 2 : 1;
+  const Val holds = b.Let("holds", random.holds());
+  b.Store(random.holds, {}, holds ^ bit);
+  b.OpenIf((holds & bit) != 0);
+  b.Store(normal, {}, (*held)());
+  b.Else();
+  std::vector<Val> first, second;
+  for (std::vector<Val>* words : {&first, &second}) {
+    for (int64_t n = 0; n < bit; ++n) words->push_back(Next(e, args));
+  }
+  constexpr double kTurn = 6.283185307179586;
+  const Val radius = b.Let("radius", Call(ExprOp::kSqrt, Call(ExprOp::kLog, UniformOf(b, first, type, 1)) * -2.0));
+  const Val angle = b.Let("angle", UniformOf(b, second, type, kTurn));
+  b.Store(normal, {}, Call(ExprOp::kSin, angle) * radius);
+  b.Store(*held, {}, Call(ExprOp::kCos, angle) * radius);
+  b.Close();
+  return b.Let("random", normal());
+}
+
 Value RandFloat(Evaluator& e, const Args& args) {
   const auto bits = args.Has("bit") ? e.Int(args["bit"], args.RangeOf("bit"), "the width") : std::optional<int64_t>(32);
   if (!bits) return Poison{};
   if (*bits != 32 && *bits != 64) return e.Fail(args.RangeOf("bit"), Cat("random floats have 32 or 64 bits, not ", *bits));
+  std::string dist = "uniform";
   if (args.Has("dist")) {
-    const auto dist = e.String(args["dist"], args.RangeOf("dist"), "the distribution");
-    if (!dist) return Poison{};
-    if (*dist != "uniform")
-      return e.Fail(args.RangeOf("dist"), Cat("there is no distribution '", *dist, "'"),
-                    "make it of uniform numbers u, v: T.sqrt(-2 * T.log(u)) * T.sin(6.2831855 * v) is normal");
+    const auto given = e.String(args["dist"], args.RangeOf("dist"), "the distribution");
+    if (!given) return Poison{};
+    dist = *given;
   }
-  const Val number = Next(e, args);
-  if (!number) return Poison{};
-  ProgramBuilder& b = e.builder();
-  if (*bits == 32) return e.Wrap(b.Cast(number, DType::kFloat32) * 0x1p-32 + 0x1p-33);
-  return e.Wrap(b.Cast(number, DType::kFloat64) * 0x1p-32 + 0x1p-32);
+  if (dist != "uniform" && dist != "normal")
+    return e.Fail(args.RangeOf("dist"), Cat("there is no distribution '", dist, "'"), "write \"uniform\" or \"normal\"");
+  const DType type = *bits == 32 ? DType::kFloat32 : DType::kFloat64;
+  const Val number = dist == "normal" ? Normal(e, args, type) : Uniform(e, args, type);
+  return number ? e.Wrap(number) : Value(Poison{});
 }
 
 }  // namespace

@@ -269,8 +269,8 @@ Value Transpose(Evaluator& e, const Args& args) {
   const std::vector<Val> extents = {src->extent[rank - 2], src->extent[rank - 1]};
   Buf source = src->buffer;
   std::vector<Val> from = src->start, to = dst->start;
-  if (source.id() == dst->buffer.id() && m.rows && m.columns &&
-      !builder.InParallel()) {  // all of it is read before any is written
+  // In place: all of it is read before any is written.
+  if (source.id() == dst->buffer.id() && m.rows && m.columns && !builder.InParallel()) {
     source = builder.Alloc("transposed", source.buffer().dtype, Scope::kFragment, extents);
     builder.Copy(e.ToTile(*src), source);
     from = {builder.Lit(int64_t{0}), builder.Lit(int64_t{0})};

@@ -1,7 +1,10 @@
 #include "lowering/layout.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
+
+#include "ir/int_eval.h"
 
 namespace tilert {
 namespace {
@@ -18,6 +21,35 @@ int64_t Contribution(const LayoutDim& dim, int64_t c, Owner owner) {
   }
   return index;
 }
+
+// Coordinates of a dimension at which indices of one owner are looked at: they do not change between two of these, and repeat
+// after the last. Layouts of any extent have few.
+class Samples {
+ public:
+  explicit Samples(int64_t extent) : end_(extent) {}
+  void Add(const LayoutDim& dim, Owner owner) {
+    int64_t weight = 1;
+    for (const Factor& f : dim.factors) {
+      const int64_t next = MulIndex(weight, f.size);
+      if (f.owner == owner && f.size > 1) {
+        step_ = std::gcd(step_, weight);
+        period_ = MulIndex(period_ / std::gcd(period_, next), next);
+      }
+      weight = next;
+    }
+  }
+  template <typename F>
+  bool All(F holds) const {
+    const int64_t end = std::min(end_, period_), step = std::max<int64_t>(step_, 1);
+    for (int64_t c = 0; c < end; c += step) {
+      if (!holds(c)) return false;
+    }
+    return true;
+  }
+
+ private:
+  int64_t end_, step_ = 0, period_ = 1;
+};
 
 std::vector<Factor> OwnedBy(const FragmentLayout& layout, Owner owner) {
   std::vector<Factor> owned;
@@ -54,7 +86,9 @@ std::vector<int64_t> Reachable(const FragmentLayout& layout, Owner owner, size_t
   for (size_t d = 0; d < layout.dims.size(); ++d) {
     if (d == skip) continue;
     std::vector<int64_t> terms;
-    for (int64_t c = 0; c < layout.dims[d].extent; ++c) terms.push_back(Contribution(layout.dims[d], c, owner));
+    Samples samples(layout.dims[d].extent);
+    samples.Add(layout.dims[d], owner);
+    samples.All([&](int64_t c) { return terms.push_back(Contribution(layout.dims[d], c, owner)), true; });
     std::sort(terms.begin(), terms.end());
     terms.erase(std::unique(terms.begin(), terms.end()), terms.end());
     add(std::move(terms));
@@ -79,7 +113,10 @@ bool DigitsAgree(const FragmentLayout& data, const FragmentLayout& loop, size_t 
   const auto& factors = data.dims[d].factors;
   if (std::none_of(factors.begin(), factors.end(), [&](const Factor& f) { return f.owner == owner && f.size > 1; })) return true;
   const std::vector<int64_t> others = Reachable(loop, owner, d);
-  for (int64_t c = 0; c < loop.dims[d].extent; ++c) {
+  Samples samples(loop.dims[d].extent);
+  samples.Add(loop.dims[d], owner);
+  samples.Add(data.dims[d], owner);
+  return samples.All([&](int64_t c) {
     const int64_t own = Contribution(loop.dims[d], c, owner);
     int64_t weight = 1;
     for (const Factor& f : factors) {
@@ -91,8 +128,8 @@ bool DigitsAgree(const FragmentLayout& data, const FragmentLayout& loop, size_t 
       }
       weight *= f.size;
     }
-  }
-  return true;
+    return true;
+  });
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 // Copies, fills, tile atomics and parallel loops with an extent that only a launch or a block knows: loops over a fixed number of
-// points, of which those beyond the extent do nothing.
+// points, of which those beyond the extent do nothing. And those over so many points of global memory that a thread could not
+// hold its share in registers.
 //
 // A dimension that writes a tile goes over that dimension of the tile. One that has a bound goes over the bound. Any other is
-// walked in pieces.
+// walked in pieces, and so are the outer dimensions of what is too large.
 #include <algorithm>
 #include <utility>
 
+#include "ir/int_eval.h"
 #include "lowering/affine.h"
+#include "lowering/tile_access.h"
 #include "lowering/tile_state.h"
 
 namespace tilert {
@@ -14,6 +17,8 @@ namespace {
 
 constexpr int64_t kPiece = 128;          // points of a dimension that has no bound
 constexpr int64_t kLargestBound = 1024;  // more than that is walked in pieces too
+constexpr int64_t kMostPoints = 1024;    // of a thread at once; of what is more, it takes kFewPoints at a time
+constexpr int64_t kFewPoints = 16;
 
 class FixedExtents {
  public:
@@ -22,10 +27,13 @@ class FixedExtents {
   void Run(Stmt stmt, Block& out) {
     loc_ = stmt.loc;
     if (auto* copy = std::get_if<Copy>(&stmt.op); copy != nullptr && !copy->is_async) return OfCopy(std::move(*copy), out);
-    if (auto* fill = std::get_if<Fill>(&stmt.op); fill != nullptr && !Known(fill->dst)) return OfFill(*fill, out);
-    if (auto* atomic = std::get_if<AtomicTile>(&stmt.op); atomic != nullptr && !(Known(atomic->src) && Known(atomic->dst)))
+    if (auto* fill = std::get_if<Fill>(&stmt.op); fill != nullptr && (!Known(fill->dst) || TooMany(fill->dst)))
+      return OfFill(*fill, out);
+    if (auto* atomic = std::get_if<AtomicTile>(&stmt.op);
+        atomic != nullptr && (!Known(atomic->src) || !Known(atomic->dst) || (IsGlobal(atomic->src) && TooMany(atomic->dst))))
       return OfAtomic(*atomic, out);
-    if (auto* loop = std::get_if<Parallel>(&stmt.op); loop != nullptr && !AllKnown(s_.Extents(loop->extents)))
+    if (auto* loop = std::get_if<Parallel>(&stmt.op);
+        loop != nullptr && (!AllKnown(s_.Extents(loop->extents)) || TooMany(loop->extents)))
       return OfLoop(std::move(*loop), out);
     out.push_back(std::move(stmt));
   }
@@ -40,6 +48,13 @@ class FixedExtents {
 
   bool Known(const Region& region) const { return AllKnown(s_.Extents(region.extent)); }
   bool Known(Expr e) const { return s_.Extents({e})[0] >= 0; }
+  bool IsGlobal(const Region& region) const { return s_.scope(region.buffer) == Scope::kGlobal; }
+  bool TooMany(const Region& region) const { return IsGlobal(region) && TooMany(region.extent); }
+  bool TooMany(const std::vector<Expr>& extents) const {
+    int64_t points = 1;
+    for (int64_t e : s_.Extents(extents)) points = MulIndex(points, e);
+    return points > kMostPoints * kLanes * s_.warps;
+  }
   Expr And(Expr a, Expr b) { return a ? s_.E().Make(ExprOp::kAnd, DType::kBool, {a, b}) : b; }
   Expr Less(Expr a, Expr b) { return s_.E().Binary(ExprOp::kLt, a, b); }
   Expr LessEqual(Expr a, Expr b) { return s_.E().Binary(ExprOp::kLe, a, b); }
@@ -99,7 +114,8 @@ class FixedExtents {
 
   void OfCopy(Copy copy, Block& out) {
     if (!Known(copy.src) || !Known(copy.dst)) Agree(copy.src, copy.dst);
-    if (Known(copy.src) && Known(copy.dst)) return out.push_back({std::move(copy), loc_});
+    const bool is_large = IsGlobal(copy.src) && TooMany(copy.dst);
+    if (Known(copy.src) && Known(copy.dst) && !is_large) return out.push_back({std::move(copy), loc_});
     Elements over = Over(copy.dst, &copy.src);
     const Buffer& from = s_.buffer(copy.src.buffer);
     Expr value = s_.E().Load(copy.src.buffer, from.dtype, over.from);
@@ -139,36 +155,74 @@ class FixedExtents {
     return a < 0 ? b : b < 0 ? a : std::min(a, b);
   }
 
-  void OfLoop(Parallel loop, Block& out) {
+  // What a loop becomes: loops over pieces, outermost first; what follows from their variables; the condition for a point.
+  struct Walk {
+    Block pieces, lets;
     Expr guard;
-    Block pieces;  // loops over pieces, outermost first
-    Block lets;    // what follows from their variables
+  };
+
+  // Dimension `d` of `loop`, of `extent`, is walked `size` points at a time.
+  void InPieces(Parallel& loop, size_t d, Expr extent, int64_t size, Walk& walk) {
+    const VarId piece = s_.NewVar("piece"), inner = s_.NewVar("i");
+    const Expr end = Fold(s_.E(), s_.E().Binary(ExprOp::kFloorDiv, AddIndex(s_.E(), extent, size - 1), s_.Int(size)));
+    walk.pieces.push_back({For{ForKind::kSerial, piece, s_.Int(0), end, s_.Int(1), s_.Int(0), {}, {}, {}}, loc_});
+    const Expr begin = s_.E().Binary(ExprOp::kMul, s_.VarExpr(piece), s_.Int(size));
+    walk.lets.push_back({Let{loop.vars[d], AddIndex(s_.E(), begin, s_.VarExpr(inner))}, loc_});
+    loop.vars[d] = inner;
+    loop.extents[d] = s_.Int(size);
+  }
+
+  // Of a loop that is too large: the inner dimensions that fit stay, a part of the next one, and one point of each before it. One
+  // that touches fragments stays as it is: they lie as the whole loop does.
+  void CutOuter(Parallel& loop, Walk& walk) {
+    const Stmt whole(loop, loc_);
+    absl::flat_hash_set<BufferId> touched = BuffersRead(s_.program, whole);
+    touched.merge(BuffersWritten(whole));
+    ForEachStmt(loop.body, [&](const Stmt& stmt) {
+      if (auto* alloc = std::get_if<Alloc>(&stmt.op)) touched.erase(alloc->buffer);  // a point's own
+    });
+    if (std::any_of(touched.begin(), touched.end(), [&](BufferId id) { return s_.scope(id) == Scope::kFragment; })) return;
+    int64_t room = kFewPoints * kLanes;
+    while (room * 2 <= kFewPoints * kLanes * s_.warps) room *= 2;
+    std::vector<int64_t> sizes = s_.Extents(loop.extents);
+    for (size_t d = sizes.size(); d-- > 0;) {
+      int64_t size = 1;
+      while (size * 2 <= room) size *= 2;
+      sizes[d] = std::min(sizes[d], size);
+      room /= sizes[d];
+    }
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      const Expr extent = loop.extents[d], here = s_.VarExpr(loop.vars[d]);
+      const int64_t points = s_.Extents({extent})[0];
+      if (sizes[d] == points) continue;
+      if (points % sizes[d] != 0) walk.guard = And(walk.guard, Less(here, extent));
+      InPieces(loop, d, extent, sizes[d], walk);
+    }
+  }
+
+  void OfLoop(Parallel loop, Block& out) {
+    Walk walk;
+    if (AllKnown(s_.Extents(loop.extents)) && TooMany(loop.extents)) CutOuter(loop, walk);
     for (size_t d = 0; d < loop.extents.size(); ++d) {
       if (Known(loop.extents[d])) continue;
       // Evaluated once, before what the loop writes.
       const VarId count = s_.NewVar("count");
       out.push_back({Let{count, loop.extents[d]}, loc_});
       const int64_t bound = Bound(loop.extents[d]);
-      const Expr extent = s_.VarExpr(count), here = s_.VarExpr(loop.vars[d]);
-      guard = And(guard, Less(here, extent));
+      const Expr extent = s_.VarExpr(count);
+      walk.guard = And(walk.guard, Less(s_.VarExpr(loop.vars[d]), extent));
       if (bound >= 0 && bound <= kLargestBound) {
         loop.extents[d] = s_.Int(bound);
-        continue;
+      } else {
+        InPieces(loop, d, extent, kPiece, walk);
       }
-      const VarId piece = s_.NewVar("piece"), inner = s_.NewVar("i");
-      const Expr end = s_.E().Binary(ExprOp::kFloorDiv, AddIndex(s_.E(), extent, kPiece - 1), s_.Int(kPiece));
-      pieces.push_back({For{ForKind::kSerial, piece, s_.Int(0), end, s_.Int(1), s_.Int(0), {}, {}, {}}, loc_});
-      const Expr begin = s_.E().Binary(ExprOp::kMul, s_.VarExpr(piece), s_.Int(kPiece));
-      lets.push_back({Let{loop.vars[d], AddIndex(s_.E(), begin, s_.VarExpr(inner))}, loc_});
-      loop.vars[d] = inner;
-      loop.extents[d] = s_.Int(kPiece);
     }
-    if (guard) loop.body = {Stmt(If{guard, std::exchange(loop.body, {}), {}}, loc_)};
-    loop.body.insert(loop.body.begin(), lets.begin(), lets.end());
+    if (walk.guard) loop.body = {Stmt(If{walk.guard, std::exchange(loop.body, {}), {}}, loc_)};
+    loop.body.insert(loop.body.begin(), walk.lets.begin(), walk.lets.end());
     Stmt nest(std::move(loop), loc_);
-    for (; !pieces.empty(); pieces.pop_back()) {
-      std::get<For>(pieces.back().op).body.push_back(std::move(nest));
-      nest = std::move(pieces.back());
+    for (; !walk.pieces.empty(); walk.pieces.pop_back()) {
+      std::get<For>(walk.pieces.back().op).body.push_back(std::move(nest));
+      nest = std::move(walk.pieces.back());
     }
     out.push_back(std::move(nest));
   }

@@ -1,5 +1,5 @@
-// Copies and tile atomics from a buffer to itself, where what is written may be what is read: all of the source is read first, into a
-// fragment. Threads that each take some elements would otherwise overwrite what others have not read yet.
+// Copies and tile atomics from a buffer to itself, where what is written may be what is read: all of the source is read first,
+// into a fragment. Threads that each take some elements would otherwise overwrite what others have not read yet.
 #include <utility>
 
 #include "ir/int_eval.h"
@@ -51,18 +51,18 @@ class Overlaps {
     return {e, 0};
   }
 
-  // Makes `src` a fragment that holds what it is now. Where its extents are not known, that is the whole tile that it is a part of.
+  // Makes `src` a fragment that holds what it is now; where its extents are not known, the whole tile that it is a part of.
   absl::Status Separate(Region& src, const Region& dst, Expr* fill, Block& out) {
     if (!MayOverlap(src, dst)) return absl::OkStatus();
     const bool is_known = AllKnown(s_.Extents(src.extent)) && AllKnown(s_.Extents(dst.extent));
     const Buffer buffer = s_.buffer(src.buffer);
     if (is_known && buffer.scope == Scope::kFragment) return absl::OkStatus();  // goes through shared memory as a whole
     if (!is_known && buffer.scope == Scope::kGlobal) {
-      return absl::UnimplementedError(Cat("a region of '", buffer.name, "' with an extent that only a launch knows is copied onto one that it may overlap",
-                                          Where(s_.program, loc_), "; copy it through a tile, piece by piece"));
+      return absl::UnimplementedError(Cat("a region of '", buffer.name, "' with an extent that only a launch knows is copied onto ",
+                                          "one that it may overlap", Where(s_.program, loc_), "; copy it through a tile in pieces"));
     }
-    const BufferId held =
-        s_.NewBuffer(buffer.name + "_held", buffer.dtype, Scope::kFragment, is_known ? s_.Extents(src.extent) : s_.Shape(src.buffer));
+    const std::vector<int64_t> extents = is_known ? s_.Extents(src.extent) : s_.Shape(src.buffer);
+    const BufferId held = s_.NewBuffer(buffer.name + "_held", buffer.dtype, Scope::kFragment, extents);
     Copy copy{is_known ? src : s_.Whole(src.buffer), s_.Whole(held)};
     if (is_known && fill != nullptr) copy.fill = std::exchange(*fill, {});
     src = is_known ? s_.Whole(held) : Region{held, src.start, src.extent};

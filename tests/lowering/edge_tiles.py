@@ -541,3 +541,25 @@ def masked_products(A: T.Tensor((M, 16), "float16"), B: T.Tensor((N, 16), "float
             for i, j in T.Parallel(16, 16):
                 c[i, j] += T.if_then_else(k * 16 + j - i >= bx * 16 - 5, s[i, j], 100.0)
         T.copy(c, C[bx * 16, 0])
+
+
+@T.prim_func
+def many_points(X: T.Tensor((70, 1000), "int32"), Y: T.Tensor((70, 1000), "int32")):
+    """More points than the registers of a block hold."""
+    with T.Kernel(1, threads=32) as bx:
+        T.fill(Y, 1)
+        for i, j, k in T.Parallel(35, 2, 1000):
+            v = T.alloc_local((3,), "int32")
+            for n in T.serial(3):
+                v[n] = X[i * 2 + k % 2, 999 - k] + n
+            Y[i * 2 + j, k] = Y[i * 2 + j, k] + v[k % 3]
+        T.atomic_add(Y[0:69, 1:1000], X[1:70, 0:999])
+
+
+@T.prim_func
+def many_copies(X: T.Tensor((100000,), "int32"), Y: T.Tensor((100000,), "int32")):
+    with T.Kernel(1, threads=64) as bx:
+        T.copy(X, Y)
+        for i in T.Parallel(99999):
+            if i % 3 == 0:
+                Y[99999 - i] = X[i] + 1

@@ -1,8 +1,11 @@
 // The programs of edge_tiles.py: what the lowering makes of each equals the executor, in the simulator, and can be emitted.
+#include <map>
+
 #include "absl/strings/str_cat.h"
 #include "comparison.h"
 #include "compile_source.h"
 #include "gtest/gtest.h"
+#include "program_sim.h"
 
 namespace tilert {
 namespace {
@@ -47,9 +50,24 @@ TEST(EdgeTiles, BeginsByValues) {
 TEST(EdgeTiles, OntoItself) { ExpectAgrees("onto_itself", {{8, 40}, {17, 33}}, Matrices(kF32)); }
 TEST(EdgeTiles, PartsOntoItself) { ExpectAgrees("parts_onto_itself", {{2, 4}, {8, 40}, {17, 33}}, Matrices(kF32)); }
 TEST(EdgeTiles, TensorOntoItself) {
-  ExpectAgrees("tensor_onto_itself", {{5, 1}, {16, 1}}, [](int64_t m, int64_t) {
-    return std::vector<std::pair<DType, Shape>>{{kF32, {m, 40}}};
-  });
+  const auto make = [](int64_t m, int64_t) { return std::vector<std::pair<DType, Shape>>{{kF32, {m, 40}}}; };
+  ExpectAgrees("tensor_onto_itself", {{5, 1}, {16, 1}}, make);
+}
+// No loop of the emitted code is unrolled, nor an array of registers made, as often as the loop has points.
+TEST(EdgeTiles, ManyPoints) {
+  for (const auto& [entry, shape] : std::map<std::string, Shape>{{"many_points", {70, 1000}}, {"many_copies", {100000}}}) {
+    const std::vector<std::pair<DType, Shape>> tensors = {{kI32, shape}, {kI32, shape}};
+    ExpectAgrees(entry, {{1, 1}}, [&](int64_t, int64_t) { return tensors; });
+    const Program program = CompileSource("tests/lowering/edge_tiles.py", entry);
+    const auto kernels = PlanAll(program, FastArgClass(program), "sm_80");
+    ASSERT_TRUE(kernels.ok()) << kernels.status();
+    for (const kir::Kernel& kernel : *kernels) {
+      for (const kir::Buffer& buffer : kernel.buffers) {
+        if (buffer.space != kir::Space::kRegister) continue;
+        EXPECT_LE(buffer.layout.regs(), 64) << entry << " " << buffer.name;
+      }
+    }
+  }
 }
 TEST(EdgeTiles, FewerStages) { ExpectAgrees("fewer_stages", {{5, 400}}, Matrices(kF32), {.of_magnitude = 0x1p-20}); }
 

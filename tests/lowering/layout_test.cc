@@ -193,6 +193,18 @@ TEST(LayoutTest, CanReadAndCanWriteAgreeWithBruteForce) {
   EXPECT_GT(neither, 50);
 }
 
+// An extent is a number in a program that anybody may have written: it costs nothing.
+TEST(LayoutTest, ExtentsCostNoTime) {
+  const int64_t huge = int64_t{1} << 40;
+  for (const int64_t extent : {huge, huge - 1, huge / 3, huge + 12345}) {
+    const FragmentLayout wide = BlockedLayout({extent}, 4, 4), narrow = BlockedLayout({extent}, 4, 1), tall = BlockedLayout({extent, 8}, 4, 1);
+    EXPECT_TRUE(CanRead(wide, wide));
+    EXPECT_TRUE(CanWrite(tall, tall));
+    EXPECT_FALSE(CanRead(wide, narrow));
+    EXPECT_FALSE(CanRead(tall, BlockedLayout({extent, 8}, 4, 2)));
+  }
+}
+
 TEST(LayoutTest, RowStatisticsOfAnAccumulatorCanBeReadInItsLoop) {
   const FragmentLayout acc = MmaAccumulatorLayout(128, 128, {4, 2});
   FragmentLayout row = Project(acc, {0});

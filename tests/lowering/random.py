@@ -41,3 +41,20 @@ def floats(count=8, seed=1):
                 A[tx, 2 * i] = T.cast(T.rng_rand_float(), "float64")
                 A[tx, 2 * i + 1] = T.rng_rand_float(bit=64, dist="uniform")
     return A
+
+
+@tilelang.jit
+def normals(count=5, seed=11):
+    """In pairs, of both widths, and uniform ones between."""
+    A = T.empty((32, 4 * count), "float64")
+    with T.Kernel(1, threads=32) as bx:
+        tx = T.get_thread_binding()
+        T.rng_init(seed, tx)
+        for i in T.serial(count):
+            A[tx, 4 * i] = T.cast(T.rng_rand_float(dist="normal"), "float64")
+            A[tx, 4 * i + 1] = T.rng_rand_float(bit=64, dist="normal")
+            if i % 2 == tx % 2:
+                A[tx, 4 * i + 2] = T.cast(T.rng_rand_float(dist="normal"), "float64")
+            else:
+                A[tx, 4 * i + 2] = 0.0
+            A[tx, 4 * i + 3] = T.rng_rand_float(bit=64)

@@ -1,5 +1,8 @@
 // T.rng_*: the numbers are cuRAND's, on the executor, in both families, and in the emitted code.
 #include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
 
 #include "comparison.h"
 #include "compile_source.h"
@@ -103,11 +106,45 @@ TEST(Random, Floats) {
   Comparison(program).ExpectAgrees(MakeArgs({{DType::kFloat64, {32, 16}}}), {}, "floats");
 }
 
+// Pairs by Box and Muller: the sine first, the cosine with the next call of the width.
+TEST(Random, Normals) {
+  const Program program = Random("normals");
+  ASSERT_FALSE(program.launches.empty());
+  Args args = MakeArgs({{DType::kFloat64, {32, 20}}});
+  ASSERT_TRUE(Execute(program, args.tensors(), {}, Checked()).ok());
+  for (uint64_t t = 0; t < 32; ++t) {
+    uint64_t n = 0;
+    std::optional<double> held[2];
+    const auto word = [&] { return static_cast<double>(Number(11, t, n++)); };
+    const auto normal = [&](bool wide) {
+      if (held[wide]) return *std::exchange(held[wide], std::nullopt);
+      const auto uniform = [&] {
+        if (!wide) return (word() + 0.5) * 0x1p-32;
+        const uint64_t low = Number(11, t, n), high = Number(11, t, n + 1);
+        n += 2;
+        return (static_cast<double>(low ^ high << 21) + 0.5) * 0x1p-53;
+      };
+      const double radius = std::sqrt(-2 * std::log(uniform())), angle = 2 * std::acos(-1.0) * uniform();
+      held[wide] = radius * std::cos(angle);
+      return radius * std::sin(angle);
+    };
+    for (uint64_t i = 0; i < 5; ++i) {
+      const auto at = [&](uint64_t k) { return args.out()[static_cast<int64_t>(t * 20 + 4 * i + k)]; };
+      EXPECT_NEAR(at(0), normal(false), 4e-6) << t << " " << i;
+      EXPECT_NEAR(at(1), normal(true), 1e-13) << t << " " << i;
+      EXPECT_NEAR(at(2), i % 2 == t % 2 ? normal(false) : 0, 4e-6) << t << " " << i;
+      EXPECT_EQ(at(3), word() * 0x1p-32 + 0x1p-32) << t << " " << i;
+    }
+  }
+  const Bound bound{.relative = 0x1p-18, .of_magnitude = 0x1p-18};
+  Comparison(program).ExpectAgrees(MakeArgs({{DType::kFloat64, {32, 20}}}), bound, "normals");
+}
+
 TEST(Random, EmittedCode) {
   HostProgram(Random("one_thread", "M=130")).Check({{130}}, FillSmall, [](DType) { return 0.0; }, 0);
   for (const char* arch : {"sm_80", "sm_90a"}) {
     if (!HasNvrtc()) continue;
-    for (const char* entry : {"one_thread", "sequences", "floats"}) {
+    for (const char* entry : {"one_thread", "sequences", "floats", "normals"}) {
       const Program program = Random(entry);
       const absl::StatusOr<Lowered> lowered = Lower(program, FastArgClass(program), *FindTarget(arch));
       ASSERT_TRUE(lowered.ok()) << lowered.status();
