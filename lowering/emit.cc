@@ -261,7 +261,8 @@ EmitContext::EmitContext(const kir::Kernel& kernel, const Target& target)
       names(AllPreludeParts()),
       ranges(kernel),
       vars(kernel.vars.size()),
-      accumulators(WgmmaAccumulators(kernel)) {
+      accumulators(WgmmaAccumulators(kernel)),
+      operands(WgmmaOperands(kernel)) {
   for (std::string_view own : {"lane", "warp", "block_warp", "leader", "smem", "smem_base", "cluster_barrier", "sync_phase", "given", "shares"})
     names.Fresh(own);
   for (const std::string& function : WgmmaNames(kernel)) names.Fresh(function);

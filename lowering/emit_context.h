@@ -58,6 +58,7 @@ struct EmitContext {
   std::vector<RingText> rings;
   RoleText role;
   std::vector<bool> accumulators;  // per buffer: of a wgmma
+  std::vector<bool> operands;      // per buffer: in registers, of a wgmma, which reads them while others run on
   bool in_elementwise = false;
   bool narrow = false;       // what is being emitted fits an int by kernel.index32 although its range does not show it
   std::string replica_zero;  // in an Elementwise: condition for memory writes; empty: always true
@@ -168,6 +169,7 @@ bool IsOneThreads(const kir::StmtOp& op);  // emit_ring.cc
 // Names of the functions, and their definitions, each guarded against a second kernel of the same source.
 std::vector<std::string> WgmmaNames(const kir::Kernel& kernel);
 std::vector<bool> WgmmaAccumulators(const kir::Kernel& kernel);  // per buffer
+std::vector<bool> WgmmaOperands(const kir::Kernel& kernel);      // per buffer: A, in registers
 std::string WgmmaFunctions(const kir::Kernel& kernel);
 
 // What a statement does, for its comment.

@@ -51,8 +51,10 @@ std::optional<std::vector<Rotation>> Rotations(const EmitContext& c, const Nest:
       if (!added || (stride != 0 && *added != 0)) return std::nullopt;
       stride += *added;
     }
-    if (stride != 0 && reach[u] % (stride * loop.size) != 0) return std::nullopt;
-    if (stride != 0) rotations.push_back({u, stride});
+    if (stride == 0) continue;
+    // What wgmma may be reading meanwhile stays where it is; nobody touches accumulators before they are there.
+    if (c.operands[uses[u].buffer] || reach[u] % (stride * loop.size) != 0) return std::nullopt;
+    rotations.push_back({u, stride});
   }
   return rotations;
 }

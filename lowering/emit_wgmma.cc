@@ -201,6 +201,14 @@ std::vector<bool> WgmmaAccumulators(const kir::Kernel& kernel) {
   return accumulators;
 }
 
+std::vector<bool> WgmmaOperands(const kir::Kernel& kernel) {
+  std::vector<bool> operands(kernel.buffers.size());
+  ForEachWgmma(kernel.body, [&](const kir::Wgmma& s) {
+    if (kernel.buffers[s.a.buffer].space == kir::Space::kRegister) operands[s.a.buffer] = true;
+  });
+  return operands;
+}
+
 std::string WgmmaFunctions(const kir::Kernel& kernel) {
   std::string text;
   for (const Instruction& i : Instructions(kernel))

@@ -1,5 +1,5 @@
-// The programs of long_bodies.py: where loops over registers are not unrolled, the emitted source still computes what the executor
-// does.
+// The programs of long_bodies.py: where loops over registers are not unrolled, the emitted source still computes what the
+// executor does.
 #include "lowering/emit_unroll.h"
 
 #include "absl/strings/match.h"
