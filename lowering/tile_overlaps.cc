@@ -58,8 +58,9 @@ class Overlaps {
     const Buffer buffer = s_.buffer(src.buffer);
     if (is_known && buffer.scope == Scope::kFragment) return absl::OkStatus();  // goes through shared memory as a whole
     if (!is_known && buffer.scope == Scope::kGlobal) {
-      return absl::UnimplementedError(Cat("a region of '", buffer.name, "' with an extent that only a launch knows is copied onto ",
-                                          "one that it may overlap", Where(s_.program, loc_), "; copy it through a tile in pieces"));
+      return absl::UnimplementedError(
+          Cat("a region of '", buffer.name, "' with an extent that only a launch knows is copied onto one that it may overlap",
+              Where(s_.program, loc_), "; copy it through a tile in pieces"));
     }
     const std::vector<int64_t> extents = is_known ? s_.Extents(src.extent) : s_.Shape(src.buffer);
     const BufferId held = s_.NewBuffer(buffer.name + "_held", buffer.dtype, Scope::kFragment, extents);
