@@ -42,7 +42,8 @@ CText IntImmediate(const ExprNode& node, bool wide) {
     default: break;
   }
   if (node.i == INT64_MIN) return {"(-9223372036854775807ll - 1)"};
-  if (node.dtype == DType::kInt32 && node.i == INT32_MIN) return {"(-2147483647 - 1)"};
+  const bool is_int = node.dtype == DType::kInt32 || (node.dtype == DType::kIndex && !wide);  // the number alone is a long
+  if (is_int && node.i == INT32_MIN) return {"(-2147483647 - 1)"};
   return {Cat(node.i, wide ? "ll" : ""), node.i < 0 ? CText::kUnary : CText::kPrimary};
 }
 

@@ -72,5 +72,25 @@ TEST(OperatorTypes, EveryPairCompiles) {
   }
 }
 
+// The least of 32 bits, as an index of either width.
+TEST(OperatorTypes, LeastInt) {
+  if (!HasNvrtc()) GTEST_SKIP() << "no NVRTC";
+  ProgramBuilder b("least");
+  const Buf X = b.Tensor("X", DType::kInt32, {64}), Y = b.Tensor("Y", DType::kInt32, {64}, Access::kOut);
+  const std::vector<Val> block = b.OpenLaunch("least", {1}, 64);
+  const Val i = b.OpenParallel({"i"}, {64})[0];
+  const Val least = b.Lit(int64_t{INT32_MIN});
+  b.Store(Y, {i}, X((i - 1000) % least) + X(Min(FloorDiv(i, least), i)) + X(Max(i, least)));
+  b.Close();
+  b.Close();
+  const Program program = b.Build().value();
+  for (const ArgClass& arg_class : {GeneralArgClass(program), FastArgClass(program)}) {
+    const absl::StatusOr<Lowered> lowered = Lower(program, arg_class, *FindTarget("sm_80"));
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    const TestCubin ptx = CompileForTest(lowered->source, "compute_80");
+    EXPECT_TRUE(ptx.ok) << ptx.log.substr(0, 2000);
+  }
+}
+
 }  // namespace
 }  // namespace tilert
