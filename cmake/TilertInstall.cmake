@@ -16,6 +16,7 @@ export(EXPORT tilertTargets NAMESPACE tilert:: FILE "${PROJECT_BINARY_DIR}/tiler
 # The frontend needs the abseil that it was built with: one from find_package, not one of our own build tree.
 if(NOT TILERT_ABSEIL_SOURCE_DIR)
   install(TARGETS tilert_frontend EXPORT tilertFrontendTargets)
+  export(EXPORT tilertFrontendTargets NAMESPACE tilert:: FILE "${PROJECT_BINARY_DIR}/tilertFrontendTargets.cmake")
   install(
     EXPORT tilertFrontendTargets
     NAMESPACE tilert::

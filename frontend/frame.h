@@ -21,8 +21,8 @@ struct Frame {
   };
   std::vector<Loop> loops;
 };
-// What T.rng_init made, of uint64: the key, the subsequence, the number that comes next, and whether a normal number is held (1: of
-// float32, 2: of float64), which were made in pairs.
+// What T.rng_init made, of uint64: the key, the subsequence, the number that comes next, and whether a normal number is held (1:
+// of float32, 2: of float64), which were made in pairs.
 struct RandomNumbers {
   Buf seed, sequence, next, holds;
   std::optional<Buf> held32, held64;

@@ -112,6 +112,8 @@ class FixedExtents {
     OfLoop(std::move(over.loop), out);
   }
 
+  Expr As(Expr value, DType type) { return s_.E()[value].dtype == type ? value : Fold(s_.E(), s_.E().Cast(value, type)); }
+
   void OfCopy(Copy copy, Block& out) {
     if (!Known(copy.src) || !Known(copy.dst)) Agree(copy.src, copy.dst);
     const bool is_large = IsGlobal(copy.src) && TooMany(copy.dst);
@@ -125,7 +127,7 @@ class FixedExtents {
         inside = And(inside, LessEqual(s_.Int(0), over.from[d]));
         inside = And(inside, Less(over.from[d], from.shape[d]));
       }
-      if (inside) value = s_.E().Make(ExprOp::kSelect, from.dtype, {inside, value, copy.fill});
+      if (inside) value = s_.E().Make(ExprOp::kSelect, from.dtype, {inside, value, As(copy.fill, from.dtype)});
     }
     Store store{copy.dst.buffer, over.to, value};
     Emit(std::move(over), std::move(store), out);
@@ -133,7 +135,7 @@ class FixedExtents {
 
   void OfFill(const Fill& fill, Block& out) {
     Elements over = Over(fill.dst, nullptr);
-    Store store{fill.dst.buffer, over.to, fill.value};
+    Store store{fill.dst.buffer, over.to, As(fill.value, s_.buffer(fill.dst.buffer).dtype)};
     Emit(std::move(over), std::move(store), out);
   }
 

@@ -1,5 +1,6 @@
 #include "tests/generator/checks.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <ctime>
 #include <map>
 
 #include "absl/strings/match.h"
@@ -292,11 +294,13 @@ void RunChild(int fd, const MakeCase& make, uint64_t first, uint64_t count, cons
 Verdict Check(const TileCase& tile_case, const CheckOptions& options) { return Checker(tile_case, options).Run(); }
 
 void CheckInProcesses(const MakeCase& make, uint64_t first, uint64_t count, const CheckOptions& options,
-                      const std::function<bool(uint64_t, const Verdict&)>& report, unsigned seconds) {
+                      const std::function<void(uint64_t, const Verdict&)>& report, unsigned seconds, std::time_t until) {
   constexpr uint64_t kCasesOfADevice = 64;  // opening one takes longer than most cases
   const uint64_t end = first + count;
-  bool go_on = true;
-  while (first < end && go_on) {
+  const auto left = [&] {
+    return until == 0 ? -1 : static_cast<int>(std::max<std::time_t>(until - std::time(nullptr), 0)) * 1000;
+  };
+  while (first < end && left() != 0) {
     int ends[2];
     if (pipe(ends) != 0) return;
     const pid_t child = fork();
@@ -308,27 +312,30 @@ void CheckInProcesses(const MakeCase& make, uint64_t first, uint64_t count, cons
     close(ends[1]);
     std::string bytes;
     char buffer[4096];
-    for (ssize_t n; go_on && (n = read(ends[0], buffer, sizeof buffer)) > 0;) {
+    pollfd input = {ends[0], POLLIN, 0};
+    while (poll(&input, 1, left()) > 0) {
+      const ssize_t n = read(ends[0], buffer, sizeof buffer);
+      if (n <= 0) break;
       bytes.append(buffer, static_cast<size_t>(n));
-      for (Verdict verdict; go_on && Receive(&bytes, &verdict); verdict = {}) go_on = report(first++, verdict);
+      for (Verdict verdict; Receive(&bytes, &verdict); verdict = {}) report(first++, verdict);
     }
     close(ends[0]);
-    if (!go_on) kill(child, SIGKILL);
+    if (left() == 0) kill(child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);
-    if (!go_on || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) continue;
+    if (left() == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) continue;
     Verdict crash;
     crash.result = Verdict::Result::kFault;
     crash.kind = WIFSIGNALED(status) ? Cat("crash: ", strsignal(WTERMSIG(status))) : "crash";
     crash.message = "the process ended early";
-    if (first < end) go_on = report(first++, crash);
+    if (first < end) report(first++, crash);
   }
 }
 
 Verdict CheckInProcess(const TileCase& tile_case, const CheckOptions& options, unsigned seconds) {
   Verdict result;
   CheckInProcesses([&](uint64_t) { return tile_case; }, 0, 1, options,
-                   [&](uint64_t, const Verdict& verdict) { return result = verdict, true; }, seconds);
+                   [&](uint64_t, const Verdict& verdict) { result = verdict; }, seconds);
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -40,9 +41,11 @@ Verdict Check(const TileCase& tile_case, const CheckOptions& options);
 
 // The same in a process of its own: a crash or an endless loop is a fault too. `seconds`: what a case may take.
 Verdict CheckInProcess(const TileCase& tile_case, const CheckOptions& options, unsigned seconds = 180);
-// The same of the cases that `make` makes of the seeds `first` … `first + count − 1`, in order, as long as `report` returns true.
+// The same of the cases that `make` makes of the seeds `first` … `first + count − 1`, in order; where `until` is not 0, what is
+// not done by then is left out.
 using MakeCase = std::function<TileCase(uint64_t seed)>;
 void CheckInProcesses(const MakeCase& make, uint64_t first, uint64_t count, const CheckOptions& options,
-                      const std::function<bool(uint64_t seed, const Verdict& verdict)>& report, unsigned seconds = 180);
+                      const std::function<void(uint64_t seed, const Verdict& verdict)>& report, unsigned seconds = 180,
+                      std::time_t until = 0);
 
 }  // namespace tilert

@@ -7,8 +7,8 @@
 //   program_generator --count=100 --device=auto,ampere --no-simulate    run each on the GPU that is there
 //
 // --runs=1: how often there (3). --in-process: in this process, for checkers that look at a process (a crash ends it). --plant:
-// each run there writes outside a tensor, which must be found. --json=FILE: what was counted. --seconds=600: begin none after
-// that.
+// each run there writes outside a tensor, which must be found. --json=FILE: what was counted. --seconds=600: what is
+// not done by then is left out.
 // --compile=sm_80,sm_89,sm_90a: compile each by NVRTC too. --no-simulate: leave the simulator out. --kind=TEXT: report faults
 // whose kind holds TEXT only.
 #include <cstdio>
@@ -101,16 +101,13 @@ struct Tally {
 int Run(const Flags& flags) {
   Tally tally;
   const auto make = [&](uint64_t seed) { return CaseOf(flags, seed); };
-  const std::time_t end = std::time(nullptr) + static_cast<std::time_t>(flags.seconds);
-  const auto add = [&](uint64_t seed, const Verdict& verdict) {
-    tally.Add(flags, seed, verdict);
-    return flags.seconds == 0 || std::time(nullptr) < end;
-  };
+  const std::time_t until = flags.seconds == 0 ? 0 : std::time(nullptr) + static_cast<std::time_t>(flags.seconds);
+  const auto add = [&](uint64_t seed, const Verdict& verdict) { tally.Add(flags, seed, verdict); };
   for (uint64_t seed = flags.seed; seed < flags.seed + flags.count; ++seed) {
     if (flags.print) PrintCase(make(seed));
-    if (flags.in_process && !add(seed, Check(make(seed), flags.checks))) break;
+    if (flags.in_process && (until == 0 || std::time(nullptr) < until)) add(seed, Check(make(seed), flags.checks));
   }
-  if (!flags.in_process) CheckInProcesses(make, flags.seed, flags.count, flags.checks, add);
+  if (!flags.in_process) CheckInProcesses(make, flags.seed, flags.count, flags.checks, add, 180, until);
   const auto& [faults, invalid, sum, programs] = tally;
   for (const auto& [kind, seen] : invalid)
     std::printf("passed over: %d x %s (seed %llu)\n", seen.first, kind.c_str(), static_cast<unsigned long long>(seen.second));

@@ -398,3 +398,11 @@ def row_of_products(X: T.Tensor((M, N), "float16"), Y: T.Tensor((1, 16), "int8")
         for i, j in T.Parallel(1, 16):
             g[i, j] = f[i * 2, j] + 1
         T.copy(g, Y)
+
+
+@T.prim_func
+def filled_with_a_number(X: T.Tensor((M, N), "float16"), Y: T.Tensor((M, N), "float16")):
+    # A fill value of another type, where the extent is known to a launch only.
+    with T.Kernel(M, threads=32) as bx:
+        T.fill(Y[bx, 0:N], bx)
+        T.copy(X[bx, 3 : 3 + T.min(N, 40)], Y[bx, 0 : T.min(N, 40)], fill=bx + 1)

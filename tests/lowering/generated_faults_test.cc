@@ -89,6 +89,7 @@ TEST(GeneratedFaults, OperandReadAgain) {
 }
 TEST(GeneratedFaults, AllThreadsBesideRoles) { ExpectAgrees("all_threads_beside_roles", {{{kI32, {1, 1}}, {kI32, {64}}}}); }
 TEST(GeneratedFaults, RowOfProducts) { ExpectAgrees("row_of_products", {{{kF16, {16, 16}}, {kI8, {1, 16}}}}); }
+TEST(GeneratedFaults, FilledWithANumber) { ExpectAgrees("filled_with_a_number", Matrices(kF16, {{3, 5}, {2, 70}, {1, 41}})); }
 TEST(GeneratedFaults, AbsoluteOfUnsigned) {
   ExpectAgrees("absolute_of_unsigned", {{{kI32, {6, 40}}, {kI32, {6}}}, {{kI32, {3, 7}}, {kI32, {6}}}});
 }

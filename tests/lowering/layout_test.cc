@@ -197,7 +197,8 @@ TEST(LayoutTest, CanReadAndCanWriteAgreeWithBruteForce) {
 TEST(LayoutTest, ExtentsCostNoTime) {
   const int64_t huge = int64_t{1} << 40;
   for (const int64_t extent : {huge, huge - 1, huge / 3, huge + 12345}) {
-    const FragmentLayout wide = BlockedLayout({extent}, 4, 4), narrow = BlockedLayout({extent}, 4, 1), tall = BlockedLayout({extent, 8}, 4, 1);
+    const FragmentLayout wide = BlockedLayout({extent}, 4, 4), narrow = BlockedLayout({extent}, 4, 1),
+                         tall = BlockedLayout({extent, 8}, 4, 1);
     EXPECT_TRUE(CanRead(wide, wide));
     EXPECT_TRUE(CanWrite(tall, tall));
     EXPECT_FALSE(CanRead(wide, narrow));
