@@ -229,13 +229,18 @@ std::vector<std::string> EmitGridCoordinates(EmitContext& c, const std::string& 
   }
   std::string rest = block;
   if (k.raster_panel > 0) {
-    const std::string plane = names.size() == 3 ? c.names.Fresh("plane") : "";
-    if (names.size() == 3) c.out.Line(Cat("const u32 ", plane, " = ", extents[0], " * ", extents[1], ";"));
+    std::string within = block;  // the plane
+    if (names.size() == 3) {
+      const std::string plane = c.names.Fresh("plane");
+      c.out.Line(Cat("const u32 ", plane, " = ", extents[0], " * ", extents[1], ";"));
+      within = Cat(block, " % ", plane);
+      rest = Cat(block, " / ", plane);
+    }
     c.out.Line(Cat("int ", names[0], ", ", names[1], ";"));
     const size_t across = k.raster_column ? 1 : 0, along = 1 - across;
-    c.out.Line(Cat("raster(", block, names.size() == 3 ? Cat(" % ", plane) : "", ", ", extents[across], ", ", extents[along], ", ",
-                   k.raster_panel, ", ", names[across], ", ", names[along], ");"));
-    if (names.size() == 3) c.out.Optional(names[2], Cat("const int ", names[2], " = ", block, " / ", plane, ";"));
+    c.out.Line(Cat("raster(", within, ", ", extents[across], ", ", extents[along], ", ", k.raster_panel, ", ", names[across], ", ",
+                   names[along], ");"));
+    if (names.size() == 3) c.out.Optional(names[2], Cat("const int ", names[2], " = ", rest, ";"));
     return names;
   }
   for (size_t d = 0; d < names.size(); ++d) {
@@ -341,7 +346,6 @@ absl::StatusOr<std::string> EmitKernel(const kir::Kernel& kernel, const Target& 
   EmitFunction(limited);
   return Finished(limited);
 }
-
 
 std::string Prelude(const Target&) {
   std::string text;

@@ -304,8 +304,8 @@ class ExprEmitter {
     // An int in CUDA, whatever it counts in: of the node's type for the functions that look at types.
     const std::string type = Cat("(", std::string(ValueType(node.dtype)), ")");
     const char* const name = DTypeBits(from) == 64 ? "__popcll" : "__popc";
-    if (DTypeBits(from) >= 32) return {Cat(type, Call(name, {a})), CText::kUnary};
-    return {Cat(type, "__popc((", DTypeBits(from) == 8 ? "u8" : "u16", ")(", a, "))"), CText::kUnary};
+    const std::string bits = DTypeBits(from) >= 32 ? a : Cat("(", DTypeBits(from) == 8 ? "u8" : "u16", ")(", a, ")");
+    return {Cat(type, Call(name, {bits})), CText::kUnary};
   }
   CText Shift(const ExprNode& node, const CText& a, const CText& b) {
     const Range amount = c_.ranges.Of(node.args[1]);

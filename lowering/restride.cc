@@ -82,9 +82,9 @@ std::vector<BufferId> SharedInputs(const Program& program) {
   for (const Launch& launch : program.launches) SharedReads(program, launch, shared).Run();
   std::vector<int> uses(program.dims.size());
   ForEachExpr(program, [&](Expr root) {
-    ForEachNode(program.exprs, root, [&](Expr, const ExprNode& node) { 
+    ForEachNode(program.exprs, root, [&](Expr, const ExprNode& node) {
       if (node.op == ExprOp::kDim) ++uses[static_cast<size_t>(node.i)];
-     });
+    });
   });
   for (const ScalarParam& scalar : program.scalars) {
     if (scalar.dim != kNoId) ++uses[scalar.dim];

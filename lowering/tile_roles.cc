@@ -5,6 +5,17 @@
 #include "ir/status_util.h"
 
 namespace tilert {
+namespace {
+
+// True when one of the statements is, or stands in, `root`.
+template <typename... Ops>
+bool Holds(const Stmt& root) {
+  bool holds = false;
+  ForEachStmt(root, [&](const Stmt& stmt) { holds |= (std::holds_alternative<Ops>(stmt.op) || ...); });
+  return holds;
+}
+
+}  // namespace
 
 RoleSpan SpanOf(const TileState& state, const Role& role) {
   int64_t begin = 0, end = 0;
@@ -13,17 +24,8 @@ RoleSpan SpanOf(const TileState& state, const Role& role) {
   return {static_cast<int>(begin / kLanes), static_cast<int>((end - begin) / kLanes)};
 }
 
-bool HoldsRoles(const Stmt& root) {
-  bool holds = false;
-  ForEachStmt(root, [&](const Stmt& stmt) { holds |= std::holds_alternative<Roles>(stmt.op); });
-  return holds;
-}
-
-bool EachPartRuns(const Stmt& root) {
-  bool each = false;
-  ForEachStmt(root, [&](const Stmt& stmt) { each |= std::holds_alternative<Roles>(stmt.op) || std::holds_alternative<ThreadRegion>(stmt.op); });
-  return each;
-}
+bool HoldsRoles(const Stmt& root) { return Holds<Roles>(root); }
+bool EachPartRuns(const Stmt& root) { return Holds<Roles, ThreadRegion>(root); }
 
 absl::StatusOr<std::vector<RoleSpan>> ProgramRoles(const TileState& state) {
   std::vector<RoleSpan> spans;

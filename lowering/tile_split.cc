@@ -34,17 +34,16 @@ class LoopSplitter {
   // Where all conditions that can be told hold: [first, end) within the loop's range; none if there is nothing to gain.
   struct Clear { Expr first, end; };
   std::optional<Clear> Find() {
-    for (const Stmt& stmt : loop_.body) {
-      auto* elements = std::get_if<Parallel>(&stmt.op);
-      if (elements == nullptr || !AllKnown(s_.Extents(elements->extents))) continue;
-      ForEachStmt(elements->body, [&](const Stmt& inner) { ForEachExpr(inner, [&](Expr e) { Conditions(*elements, e); }); });
-    }
-    if (holds_.empty()) return std::nullopt;
+    for (const Stmt& stmt : loop_.body) Collect(stmt);
+    std::erase_if(held_, [](const Held& held) { return held.margin.step == 0; });  // the same in all iterations
+    if (held_.empty()) return std::nullopt;
     ExprArena& e = s_.E();
+    Expr first, end;
+    for (const Held& held : held_) Narrow(held.margin, &first, &end);
     const auto within = [&](Expr at) { return e.Binary(ExprOp::kMax, loop_.begin, e.Binary(ExprOp::kMin, at, loop_.end)); };
     Clear clear;
-    if (first_) clear.first = Fold(e, within(first_));
-    if (end_) clear.end = Fold(e, within(end_));
+    if (first) clear.first = Fold(e, within(first));
+    if (end) clear.end = Fold(e, within(end));
     if (clear.first && clear.end) clear.end = Fold(e, e.Binary(ExprOp::kMax, clear.first, clear.end));
     return clear;
   }
@@ -58,19 +57,32 @@ class LoopSplitter {
 
   // The statement, if it has conditions, with a branch to what is left of it where they hold for the whole tile.
   std::optional<If> Branch(const Stmt& stmt) {
-    auto* elements = std::get_if<Parallel>(&stmt.op);
-    if (elements == nullptr || !AllKnown(s_.Extents(elements->extents))) return std::nullopt;
-    branches_ = true;
-    holds_.clear();
-    hold_ = Expr();
-    ForEachStmt(elements->body, [&](const Stmt& inner) { ForEachExpr(inner, [&](Expr e) { Conditions(*elements, e); }); });
-    if (holds_.empty()) return std::nullopt;
-    If branch{hold_, {stmt}, {stmt}};
+    held_.clear();
+    Collect(stmt);
+    if (held_.empty()) return std::nullopt;
+    ExprArena& e = s_.E();
+    Expr all;
+    for (const Held& held : held_) {
+      const Expr steps = e.Binary(ExprOp::kMul, e.Leaf(ExprOp::kVar, loop_.var, DType::kIndex), e.Int(held.margin.step));
+      const Expr above = Fold(e, e.Binary(ExprOp::kGt, AddIndex(e, held.margin.base, steps), e.Int(0)));
+      all = all ? e.Binary(ExprOp::kAnd, all, above) : above;
+    }
+    If branch{all, {stmt}, {stmt}};
     Simplify(branch.then_body);
     return branch;
   }
 
  private:
+  // A condition of elements, and where it holds for all of them.
+  struct Held { Expr cond; Margin margin; };
+
+  // The conditions of a statement that can be told.
+  void Collect(const Stmt& stmt) {
+    auto* elements = std::get_if<Parallel>(&stmt.op);
+    if (elements == nullptr || !AllKnown(s_.Extents(elements->extents))) return;
+    ForEachStmt(elements->body, [&](const Stmt& inner) { ForEachExpr(inner, [&](Expr e) { Conditions(*elements, e); }); });
+  }
+
   void Conditions(const Parallel& elements, Expr root) {
     std::vector<Expr> selects;
     ForEachNode(s_.E(), root, [&](Expr, const ExprNode& node) {
@@ -85,11 +97,13 @@ class LoopSplitter {
       Conjuncts(elements, node.args[0]);
       Conjuncts(elements, node.args[1]);
     } else if (!Contains(cond)) {
-      if (const auto margin = MarginOf(elements, node)) Note(cond, *margin);
+      if (const auto margin = MarginOf(elements, node)) held_.push_back({cond, *margin});
     }
   }
 
-  bool Contains(Expr cond) const { return std::find(holds_.begin(), holds_.end(), cond) != holds_.end(); }
+  bool Contains(Expr cond) const {
+    return std::any_of(held_.begin(), held_.end(), [&](const Held& held) { return held.cond == cond; });
+  }
 
   std::optional<Margin> MarginOf(const Parallel& elements, const ExprNode& node) {
     ExprArena& e = s_.E();
@@ -104,22 +118,22 @@ class LoopSplitter {
     }
     if (IsFloat(e[less].dtype) || IsFloat(e[more].dtype)) return std::nullopt;
     Margin margin{0, e.Int(slack)};
-    if (!Collect(elements, more, 1, &margin) || !Collect(elements, less, -1, &margin) || (margin.step == 0 && !branches_)) return std::nullopt;
+    if (!AddTerms(elements, more, 1, &margin) || !AddTerms(elements, less, -1, &margin)) return std::nullopt;
     margin.base = Fold(e, margin.base);
     return margin;
   }
 
   // Adds factor·expr to the margin, element variables at the end of their range where it is least.
-  bool Collect(const Parallel& elements, Expr expr, int64_t factor, Margin* margin) {
+  bool AddTerms(const Parallel& elements, Expr expr, int64_t factor, Margin* margin) {
     ExprArena& e = s_.E();
     const ExprNode node = e[expr];
     int64_t scale = 0;
     if (node.op == ExprOp::kAdd || node.op == ExprOp::kSub) {
-      return Collect(elements, node.args[0], factor, margin) && Collect(elements, node.args[1], node.op == ExprOp::kAdd ? factor : -factor, margin);
+      return AddTerms(elements, node.args[0], factor, margin) && AddTerms(elements, node.args[1], node.op == ExprOp::kAdd ? factor : -factor, margin);
     }
-    if (node.op == ExprOp::kMul && e.AsInt(node.args[1], &scale)) return Collect(elements, node.args[0], factor * scale, margin);
-    if (node.op == ExprOp::kMul && e.AsInt(node.args[0], &scale)) return Collect(elements, node.args[1], factor * scale, margin);
-    if (node.op == ExprOp::kCast && node.dtype == DType::kIndex) return Collect(elements, node.args[0], factor, margin);
+    if (node.op == ExprOp::kMul && e.AsInt(node.args[1], &scale)) return AddTerms(elements, node.args[0], factor * scale, margin);
+    if (node.op == ExprOp::kMul && e.AsInt(node.args[0], &scale)) return AddTerms(elements, node.args[1], factor * scale, margin);
+    if (node.op == ExprOp::kCast && node.dtype == DType::kIndex) return AddTerms(elements, node.args[0], factor, margin);
     if (node.op == ExprOp::kVar && static_cast<VarId>(node.i) == loop_.var) return margin->step += factor, true;
     if (node.op == ExprOp::kVar) {
       const auto element = std::find(elements.vars.begin(), elements.vars.end(), static_cast<VarId>(node.i));
@@ -138,22 +152,15 @@ class LoopSplitter {
   }
 
   // step·k + base > 0: k < ceil(base / −step) for a falling margin, k ≥ floor(−base / step) + 1 for a rising one.
-  void Note(Expr cond, const Margin& margin) {
+  void Narrow(const Margin& margin, Expr* first, Expr* end) {
     ExprArena& e = s_.E();
-    holds_.push_back(cond);
-    if (branches_) {
-      const Expr steps = e.Binary(ExprOp::kMul, e.Leaf(ExprOp::kVar, loop_.var, DType::kIndex), e.Int(margin.step));
-      const Expr above = Fold(e, e.Binary(ExprOp::kGt, AddIndex(e, margin.base, steps), e.Int(0)));
-      hold_ = hold_ ? e.Binary(ExprOp::kAnd, hold_, above) : above;
-      return;
-    }
     const int64_t step = margin.step < 0 ? -margin.step : margin.step;
     if (margin.step < 0) {
-      const Expr end = e.Binary(ExprOp::kFloorDiv, AddIndex(e, margin.base, step - 1), e.Int(step));
-      end_ = end_ ? e.Binary(ExprOp::kMin, end_, end) : end;
+      const Expr here = e.Binary(ExprOp::kFloorDiv, AddIndex(e, margin.base, step - 1), e.Int(step));
+      *end = *end ? e.Binary(ExprOp::kMin, *end, here) : here;
     } else {
-      const Expr first = AddIndex(e, e.Binary(ExprOp::kFloorDiv, e.Binary(ExprOp::kSub, e.Int(0), margin.base), e.Int(step)), 1);
-      first_ = first_ ? e.Binary(ExprOp::kMax, first_, first) : first;
+      const Expr here = AddIndex(e, e.Binary(ExprOp::kFloorDiv, e.Binary(ExprOp::kSub, e.Int(0), margin.base), e.Int(step)), 1);
+      *first = *first ? e.Binary(ExprOp::kMax, *first, here) : here;
     }
   }
 
@@ -187,10 +194,7 @@ class LoopSplitter {
   TileState& s_;
   const For& loop_;
   std::vector<VarId> bound_;   // variables bound inside the loop
-  std::vector<Expr> holds_;    // conditions that hold in [first_, end_)
-  Expr first_, end_;
-  bool branches_ = false;  // conditions are for a branch, of one statement
-  Expr hold_;              // all of them hold
+  std::vector<Held> held_;
 };
 
 // Code grows: only beside products is that worth it.
