@@ -7,7 +7,16 @@ DEV int wrap_sub(int a, int b) { return (int)((u32)a - (u32)b); }
 DEV i64 wrap_sub(i64 a, i64 b) { return (i64)((u64)a - (u64)b); }
 DEV int wrap_mul(int a, int b) { return (int)((u32)a * (u32)b); }
 DEV i64 wrap_mul(i64 a, i64 b) { return (i64)((u64)a * (u64)b); }
+// ptxas of CUDA before 13.4 makes one instruction of Hopper (VIMNMX3) of min(min(b, -a), c) for signed integers and loses the minus. What
+// it does not see as a minus it cannot lose, nor take an extreme for another's operand that passes through two complements.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1304
+DEV int complement(int a) { asm("not.b32 %0, %0;" : "+r"(a)); return a; }
+DEV int wrap_negate(int a) { return (int)((u32)complement(a) + 1); }
+DEV int extreme(int a) { return complement(complement(a)); }
+#else
 DEV int wrap_negate(int a) { return (int)(0 - (u32)a); }
+DEV int extreme(int a) { return a; }
+#endif
 DEV i64 wrap_negate(i64 a) { return (i64)(0 - (u64)a); }
 // The next value of a loop's variable; past 64 bits its last one, which is below no end.
 DEV i64 advanced(i64 i, i64 step) { return i > 0x7fffffffffffffffll - step ? 0x7fffffffffffffffll : i + step; }
@@ -44,7 +53,10 @@ template <int kBits, class T> DEV T shift_right(T a, T n) {
 }
 template <class T> DEV T least(T a, T b) { return a < b ? a : b; }
 template <class T> DEV T greatest(T a, T b) { return a > b ? a : b; }
-template <class T> DEV T magnitude(T a) { return a < 0 ? wrap_negate(a) : a; }
+template <> DEV int least(int a, int b) { return extreme(a < b ? a : b); }
+template <> DEV int greatest(int a, int b) { return extreme(a > b ? a : b); }
+DEV int magnitude(int a) { return a < 0 ? (int)(0 - (u32)a) : a; }
+DEV i64 magnitude(i64 a) { return a < 0 ? wrap_negate(a) : a; }
 
 // Floats: NaN if either operand is NaN, −0 below +0.
 template <> DEV float least(float a, float b) { return min_nan(a, b); }

@@ -120,7 +120,8 @@ TEST_F(HandWritten, GeneratedFaults) {
   const std::vector<Dims> cases = {{{"M", 64}, {"N", 80}}, {{"M", 37}, {"N", 67}}};
   for (const char* entry :
        {"windows", "odd_window_stored", "operand_read_again", "extents_of_a_block", "stores_in_turn", "every_thread",
-        "least_absolute", "turned_registers", "registers_of_an_iteration", "staged_operand", "sums_of_one"})
+        "least_absolute", "turned_registers", "registers_of_an_iteration", "staged_operand", "sums_of_one",
+        "extremes_of_negatives"})
     Check(entry, cases, {}, "generated_faults.py");
   for (const char* entry : {"read_in_flight"}) Check(entry, {{{"M", 64}}, {{"M", 37}}}, {}, "generated_faults.py");
 }

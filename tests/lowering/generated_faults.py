@@ -406,3 +406,18 @@ def filled_with_a_number(X: T.Tensor((M, N), "float16"), Y: T.Tensor((M, N), "fl
     with T.Kernel(M, threads=32) as bx:
         T.fill(Y[bx, 0:N], bx)
         T.copy(X[bx, 3 : 3 + T.min(N, 40)], Y[bx, 0 : T.min(N, 40)], fill=bx + 1)
+
+
+@T.prim_func
+def extremes_of_negatives(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32")):
+    # ptxas before CUDA 13.4 loses the minus of an operand of two extremes on Hopper.
+    with T.Kernel(M, threads=64) as bx:
+        narrow = T.alloc_fragment((64,), "int16")
+        T.copy(X[bx, 0:64], narrow)
+        for j in T.Parallel(64):
+            least = T.min(T.min(X[bx, j], -X[bx, j + 1]), X[bx, j + 2])
+            least_of_narrow = T.min(narrow[j], T.min(-narrow[j], narrow[j] - 5))
+            chosen = T.if_then_else(X[bx, j] < -X[bx, j + 1], X[bx, j], -X[bx, j + 1])
+            greatest = T.max(X[bx, j + 2], T.max(-X[bx, j], X[bx, j + 1]))
+            if j < N:
+                Y[bx, j] = least * 17 + least_of_narrow * 257 + greatest * 1009 + T.if_then_else(chosen < X[bx, j + 2], chosen, X[bx, j + 2])
