@@ -10,6 +10,7 @@ DEV float cvt_f32(u16 f16_bits) { float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) :
 DEV u32 cvt_e4m3(float x) { u16 r; asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(0.f), "f"(x)); return r; }
 DEV u32 cvt_e5m2(float x) { u16 r; asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(r) : "f"(0.f), "f"(x)); return r; }
 DEV u32 cvt_f16x2_e4m3x2(u16 codes) { u32 r; asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(r) : "h"(codes)); return r; }
+DEV u32 cvt_f16x2_e5m2x2(u16 codes) { u32 r; asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(r) : "h"(codes)); return r; }
 #endif
 
 // ---- arithmetic
@@ -107,10 +108,24 @@ DEV void mma_f16(float* d, const u32* a, const u32* b) {
     asm volatile("mma.sync.aligned.m16n8k32.row.col." #KIND_SUM "." #KIND_A "." #KIND_B "." #KIND_SUM " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
                  : BIND(d[0]), BIND(d[1]), BIND(d[2]), BIND(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1])); \
   }
-MMA_OF_BYTES(e4m3, e4m3, f32, float, "+f")
-MMA_OF_BYTES(e4m3, e5m2, f32, float, "+f")
-MMA_OF_BYTES(e5m2, e4m3, f32, float, "+f")
-MMA_OF_BYTES(e5m2, e5m2, f32, float, "+f")
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+// ptxas makes two products of float16 of each here, which have no such instruction; of an operand that it knows to be zero it makes
+// another number, though (CUDA 13.5 does, too). Written out, it is the same code and right.
+#define MMA_OF_FLOAT8(KIND_A, KIND_B) \
+  DEV void mma_##KIND_A##_##KIND_B(float* d, const u32* a, const u32* b) { \
+    u32 x[2][4], y[2][2]; \
+    for (int i = 0; i < 8; ++i) x[i & 1][i >> 1] = cvt_f16x2_##KIND_A##x2((u16)(a[i >> 1] >> (i & 1) * 16)); \
+    for (int i = 0; i < 4; ++i) y[i & 1][i >> 1] = cvt_f16x2_##KIND_B##x2((u16)(b[i >> 1] >> (i & 1) * 16)); \
+    mma_f16(d, x[0], y[0]); \
+    mma_f16(d, x[1], y[1]); \
+  }
+#else
+#define MMA_OF_FLOAT8(KIND_A, KIND_B) MMA_OF_BYTES(KIND_A, KIND_B, f32, float, "+f")
+#endif
+MMA_OF_FLOAT8(e4m3, e4m3)
+MMA_OF_FLOAT8(e4m3, e5m2)
+MMA_OF_FLOAT8(e5m2, e4m3)
+MMA_OF_FLOAT8(e5m2, e5m2)
 MMA_OF_BYTES(s8, s8, s32, int, "+r")
 MMA_OF_BYTES(s8, u8, s32, int, "+r")
 MMA_OF_BYTES(u8, s8, s32, int, "+r")

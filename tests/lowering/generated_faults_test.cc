@@ -81,6 +81,20 @@ TEST(GeneratedFaults, NoExtremeOfThreeLosesAMinus) {
     EXPECT_EQ(ExtremesOfThree(CompileForTest(lowered->source, "sm_90a").code), 0);
   }
 }
+// ptxas makes two products of float16 of one of float8 on Hopper, and a wrong one where it knows operands to be zero.
+TEST(GeneratedFaults, HalfAProduct) {
+  ExpectAgrees("half_a_product", {{{DType::kFloat8E5M2, {64, 48}}, {kF32, {64, 8}}}, {{DType::kFloat8E5M2, {37, 48}}, {kF32, {64, 8}}}},
+               {.of_magnitude = 0x1p-16});
+  if (!HasNvrtc()) GTEST_SKIP() << "no NVRTC";
+  const Program program = CompileSource("tests/lowering/generated_faults.py", "half_a_product");
+  for (const auto& [target, ptx, bytes] : {std::tuple("sm_90a", "compute_90a", false), {"sm_89", "compute_89", true}}) {
+    const auto lowered = Lower(program, FastArgClass(program), *FindTarget(target));
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    const std::string code = CompileForTest(lowered->source, ptx).code;
+    EXPECT_EQ(code.find("m16n8k32") != std::string::npos, bytes) << target;
+    EXPECT_EQ(code.find("m16n8k16.row.col.f32.f16") != std::string::npos, !bytes) << target;
+  }
+}
 TEST(GeneratedFaults, OddWindows) {
   const Program program = CompileSource("tests/lowering/generated_faults.py", "windows");
   Comparison comparison(program);
