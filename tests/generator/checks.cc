@@ -22,6 +22,7 @@
 #include "ir/status_util.h"
 #include "ir/verifier.h"
 #include "lowering/kernel_ir_printer.h"
+#include "lowering/restride.h"
 #include "lowering/target.h"
 #include "tests/generator/device_run.h"
 #include "tests/lowering/nvrtc_harness.h"
@@ -77,12 +78,12 @@ class Checker {
   bool Valid();
   bool RoundTrips();
   bool Lowers();
-  bool LowersFor(const char* arch, const ArgClass& arg_class, const std::string& what);
-  bool Simulates(const std::vector<kir::Kernel>& kernels, const std::string& what);
+  bool LowersFor(const char* arch, const Program& program, const CallData& call, const ArgClass& arg_class, const std::string& what);
+  bool Simulates(const std::vector<kir::Kernel>& kernels, const Program& program, CallData run, const std::string& what);
   bool Compiles(const Lowered& lowered, const std::string& arch);
   bool RunsOnDevice(const std::string& family);
   bool RunsOnDevices();
-  bool FitsClass(const ArgClass& arg_class) const;
+  bool FitsClass(const Program& program, const ArgClass& arg_class) const;
   bool Agrees(const CallData& run, const std::string& kind);
 
   const TileCase& case_;
@@ -148,20 +149,20 @@ bool Checker::RoundTrips() {
 }
 
 // Strides of the arguments and workspaces satisfy the class; memory is aligned to 16 bytes.
-bool Checker::FitsClass(const ArgClass& arg_class) const {
+bool Checker::FitsClass(const Program& program, const ArgClass& arg_class) const {
   BoundArgs bound;
   bound.dims = case_.dims;
   size_t global = 0;
   for (int64_t dim : case_.dims) {
     if (arg_class.index32 && dim >= int64_t{1} << 30) return false;
   }
-  for (const Buffer& buffer : special_.buffers) {
+  for (const Buffer& buffer : program.buffers) {
     if (buffer.scope != Scope::kGlobal) continue;
     const uint32_t alignment = arg_class.alignment[global++], element = static_cast<uint32_t>(DTypeBytes(buffer.dtype));
     BoundTensor tensor;
-    if (!BindShape(special_, buffer, bound, &tensor).ok()) return false;
+    if (!BindShape(program, buffer, bound, &tensor).ok()) return false;
     for (size_t d = 0; d < buffer.strides.size(); ++d)
-      tensor.strides[d] = EvalBound(special_, buffer.strides[d], bound).value_or(0);
+      tensor.strides[d] = EvalBound(program, buffer.strides[d], bound).value_or(0);
     if (alignment > element && !tensor.strides.empty() && tensor.strides.back() != 1) return false;
     for (size_t d = 0; d + 1 < tensor.strides.size(); ++d) {
       if (tensor.strides[d] * element % alignment != 0) return false;
@@ -176,11 +177,10 @@ bool Checker::Agrees(const CallData& run, const std::string& kind) {
   return difference.empty() || (Fault(kind, difference), verdict_.kind = kind, false);
 }
 
-bool Checker::Simulates(const std::vector<kir::Kernel>& kernels, const std::string& what) {
-  CallData run = call_;
+bool Checker::Simulates(const std::vector<kir::Kernel>& kernels, const Program& program, CallData run, const std::string& what) {
   SimOptions options{.seed = case_.data_seed, .interleavings = 2};
   options.max_seconds = options_.max_seconds;
-  const absl::Status status = SimulateAll(special_, kernels, run.Args(), run.scalars, options);
+  const absl::Status status = SimulateAll(program, kernels, run.Args(), run.scalars, options);
   if (status.code() == absl::StatusCode::kResourceExhausted) return ++verdict_.unjudged, true;
   if (!status.ok()) return Fault(Cat("simulate ", what), ToStd(status.message()));
   ++verdict_.simulated;
@@ -197,10 +197,11 @@ bool Checker::Compiles(const Lowered& lowered, const std::string& arch) {
   return true;
 }
 
-bool Checker::LowersFor(const char* arch, const ArgClass& arg_class, const std::string& what) {
+bool Checker::LowersFor(const char* arch, const Program& program, const CallData& call, const ArgClass& arg_class,
+                        const std::string& what) {
   LowerOptions options;
   options.verify_each = true;
-  const absl::StatusOr<Lowered> lowered = Lower(special_, arg_class, *FindTarget(arch), options);
+  const absl::StatusOr<Lowered> lowered = Lower(program, arg_class, *FindTarget(arch), options);
   if (lowered.status().code() == absl::StatusCode::kResourceExhausted) return ++verdict_.refused, true;
   if (lowered.status().code() == absl::StatusCode::kUnimplemented) {
     Fault("not lowered", ToStd(lowered.status().message()));
@@ -214,9 +215,9 @@ bool Checker::LowersFor(const char* arch, const ArgClass& arg_class, const std::
     const std::string fault = kir::VerifyKernel(kernel);
     if (!fault.empty()) return Fault(Cat("kernel verifier ", what), fault);
   }
-  if (options_.simulate && text != kernels_ && FitsClass(arg_class)) {
+  if (options_.simulate && text != kernels_ && FitsClass(program, arg_class)) {
     kernels_ = text;
-    if (!Simulates(lowered->kernel_ir, what)) return false;
+    if (!Simulates(lowered->kernel_ir, program, call, what)) return false;
   }
   for (const std::string& compiled : options_.compile) {
     if (FindTarget(compiled)->family == FindTarget(arch)->family && !Compiles(*lowered, compiled)) return false;
@@ -225,9 +226,15 @@ bool Checker::LowersFor(const char* arch, const ArgClass& arg_class, const std::
 }
 
 bool Checker::Lowers() {
+  // What runs where inputs have been copied to rows of their own (lowering/restride.h).
+  const std::vector<BufferId> inputs = MayHaveSlowRows(special_) ? SharedInputs(special_) : std::vector<BufferId>();
+  const Program padded = WithPaddedRows(special_, inputs);
+  const absl::StatusOr<CallData> padded_call = WithStridesOf(padded, case_, call_);
+  if (!padded_call.ok()) return Fault("padded rows", ToStd(padded_call.status().message()));
   for (const char* arch : {"sm_80", "sm_90a"}) {
-    if (!LowersFor(arch, GeneralArgClass(special_), Cat(arch, " general"))) return false;
-    if (!LowersFor(arch, FastArgClass(special_), Cat(arch, " fast"))) return false;
+    if (!LowersFor(arch, special_, call_, GeneralArgClass(special_), Cat(arch, " general"))) return false;
+    if (!LowersFor(arch, special_, call_, FastArgClass(special_), Cat(arch, " fast"))) return false;
+    if (!inputs.empty() && !LowersFor(arch, padded, *padded_call, PaddedArgClass(padded, inputs), Cat(arch, " padded"))) return false;
   }
   return true;
 }

@@ -126,6 +126,32 @@ absl::StatusOr<CallData> MakeCall(const TileCase& tile_case, int64_t max_bytes) 
   return call;
 }
 
+absl::StatusOr<CallData> WithStridesOf(const Program& program, const TileCase& tile_case, const CallData& call) {
+  BoundArgs bound;
+  bound.dims = tile_case.dims;
+  for (const ScalarArg& scalar : call.scalars) bound.scalars.push_back(scalar.value);
+  CallData result = call;
+  for (CallData::Tensor& tensor : result.tensors) {
+    const std::vector<Expr>& strides = program.buffers[tensor.buffer].strides;
+    if (strides.empty()) continue;
+    const CallData::Tensor old = tensor;
+    const size_t element = static_cast<size_t>(DTypeBytes(tensor.dtype));
+    int64_t last = 0;
+    for (size_t d = 0; d < strides.size(); ++d) {
+      TILERT_ASSIGN_OR_RETURN(tensor.strides[d], EvalBound(program, strides[d], bound));
+      last += std::max<int64_t>(tensor.shape[d] - 1, 0) * tensor.strides[d];
+    }
+    tensor.is_dense = false;
+    tensor.bytes.assign(old.bytes.empty() ? 0 : static_cast<size_t>(last + 1) * element, kPoison);
+    ForEachElement(tensor.shape, tensor.strides, [&](const std::vector<int64_t>& at, int64_t to) {
+      int64_t from = 0;
+      for (size_t d = 0; d < at.size(); ++d) from += at[d] * old.strides[d];
+      std::copy_n(&old.bytes[static_cast<size_t>(from) * element], element, &tensor.bytes[static_cast<size_t>(to) * element]);
+    });
+  }
+  return result;
+}
+
 std::string FirstDifference(const Program& program, const CallData& got, const CallData& expected) {
   for (size_t i = 0; i < got.tensors.size(); ++i) {
     const CallData::Tensor& a = got.tensors[i];

@@ -37,6 +37,9 @@ struct CallData {
 // InvalidArgument where a shape cannot be had. ResourceExhausted: more than `max_bytes`.
 absl::StatusOr<CallData> MakeCall(const TileCase& tile_case, int64_t max_bytes = int64_t{1} << 26);
 
+// `call`, its tensors having the strides that `program` gives them.
+absl::StatusOr<CallData> WithStridesOf(const Program& program, const TileCase& tile_case, const CallData& call);
+
 // The first element in which two results of one call differ, in words; empty where none does. NaN equals NaN.
 std::string FirstDifference(const Program& program, const CallData& got, const CallData& expected);
 
