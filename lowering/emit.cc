@@ -88,7 +88,7 @@ std::string OptionalPrelude(const EmitContext& c) {
     if (AnyStmt(c.kernel.body, part.needs) || (part.in_clusters && !c.kernel.cluster.empty())) text += Guarded(part.name);
   }
   if (c.rotates) text += Guarded(kRotatePart);
-  return text + WgmmaFunctions(c.kernel);
+  return text + WgmmaDefinitions(c.kernel);
 }
 
 std::string Parameter(const EmitContext& c, const kir::Buffer& buffer, const std::string& name) {
@@ -267,13 +267,20 @@ EmitContext::EmitContext(const kir::Kernel& kernel, const Target& target)
       ranges(kernel),
       vars(kernel.vars.size()),
       accumulators(WgmmaAccumulators(kernel)),
+      in_ptx(PtxAccumulators(kernel)),
       operands(WgmmaOperands(kernel)) {
   for (std::string_view own : {"lane", "warp", "block_warp", "leader", "smem", "smem_base", "cluster_barrier", "sync_phase", "given", "shares"})
     names.Fresh(own);
-  for (const std::string& function : WgmmaNames(kernel)) names.Fresh(function);
+  for (const std::string& name : WgmmaNames(kernel)) names.Fresh(name);
   for (const kir::Buffer& buffer : kernel.buffers) buffers.push_back(names.Fresh(buffer.name));
   for (const kir::TensorMap& map : kernel.tensor_maps) maps.push_back(names.Fresh(Cat(kernel.buffers[map.buffer].name, "_map")));
   for (const std::string& dim : kernel.dims) dims.push_back(names.Fresh(dim));
+  // There is no tensor map of nothing: launches with such dims take other code.
+  for (const kir::TensorMap& map : kernel.tensor_maps) {
+    for (const Expr extent : kernel.buffers[map.buffer].shape) {
+      if (node(extent).op == ExprOp::kDim) ranges.AssumePositive(static_cast<size_t>(node(extent).i));
+    }
+  }
   for (const ScalarParam& scalar : kernel.scalars) scalars.push_back(names.Fresh(scalar.name));
 }
 
@@ -309,6 +316,7 @@ void EmitFunction(EmitContext& c) {
   // Swizzled tiles of TMA and wgmma are aligned to their pattern.
   const bool has_patterns = !kernel.tensor_maps.empty() || !WgmmaNames(kernel).empty();
   if (kernel.shared_bytes > 0) c.out.Line(Cat("extern __shared__ __align__(", has_patterns ? 1024 : 128, ") u8 smem[];"));
+  DeclareAccumulators(c);
   c.out.Optional("smem_base", "const u32 smem_base = shared_address(smem);");
   c.out.Optional("lane", "const int lane = threadIdx.x & 31;");
   if (AnyStmt(kernel.body, IsAny<kir::Roles>)) {

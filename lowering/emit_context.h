@@ -58,6 +58,7 @@ struct EmitContext {
   std::vector<RingText> rings;
   RoleText role;
   std::vector<bool> accumulators;  // per buffer: of a wgmma
+  std::vector<bool> in_ptx;        // per buffer: an accumulator in registers of PTX (emit_wgmma.cc)
   std::vector<bool> operands;      // per buffer: in registers, of a wgmma, which reads them while others run on
   bool in_elementwise = false;
   bool narrow = false;       // what is being emitted fits an int by kernel.index32 although its range does not show it
@@ -166,11 +167,16 @@ CText ClusterMask(const EmitContext& c, kir::ClusterAxes axes);
 bool IsOneThreads(const kir::StmtOp& op);  // emit_ring.cc
 
 // ---- instructions written out for a kernel (emit_wgmma.cc)
-// Names of the functions, and their definitions, each guarded against a second kernel of the same source.
+// Names of the functions and macros, and their definitions, each guarded against a second kernel of the same source.
 std::vector<std::string> WgmmaNames(const kir::Kernel& kernel);
+std::string WgmmaDefinitions(const kir::Kernel& kernel);
 std::vector<bool> WgmmaAccumulators(const kir::Kernel& kernel);  // per buffer
+std::vector<bool> PtxAccumulators(const kir::Kernel& kernel);    // per buffer: those that may lie in registers of PTX
 std::vector<bool> WgmmaOperands(const kir::Kernel& kernel);      // per buffer: A, in registers
-std::string WgmmaFunctions(const kir::Kernel& kernel);
+// Of accumulators in registers of PTX: declares all, at the start of the kernel; the values of one are not needed from here on. Without that they would be kept
+// for a wgmma that may add to them.
+void DeclareAccumulators(EmitContext& c);
+void ForgetAccumulator(EmitContext& c, BufferId id);
 
 // What a statement does, for its comment.
 std::string Describe(const EmitContext& c, const kir::StmtOp& op);  // emit_stmt.cc

@@ -1,5 +1,6 @@
 // Statements of structure and scalar statements as C++; what copies, tiles and tensor cores need is in files of their own.
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_join.h"
 #include "ir/status_util.h"
@@ -41,7 +42,10 @@ std::string Declaration(const EmitContext& c, BufferId id, bool zero) {
   return Cat(RegisterType(buffer.dtype), " ", name, "[", words, "]", zero ? " = {}" : "", ";", remark);
 }
 
-void Emit(EmitContext& c, const kir::Declare& s) { c.out.Line(Declaration(c, s.buffer, s.zero)); }
+void Emit(EmitContext& c, const kir::Declare& s) {
+  c.out.Line(Declaration(c, s.buffer, s.zero));
+  ForgetAccumulator(c, s.buffer);
+}
 
 // Comparison that keeps a loop going: begin towards end by step.
 std::string LoopCondition(EmitContext& c, const kir::For& s, const std::string& var, const std::string& end,
@@ -104,7 +108,26 @@ bool IsPredicable(const kir::If& s) {
   });
 }
 
+// Whether a condition always holds, or never.
+std::optional<bool> Decided(const EmitContext& c, Expr cond) {
+  const ExprNode& node = c.node(cond);
+  if (node.op == ExprOp::kNot) {
+    const std::optional<bool> opposite = Decided(c, node.args[0]);
+    return opposite ? std::optional(!*opposite) : std::nullopt;
+  }
+  if (node.op != ExprOp::kLt || c.node(node.args[0]).dtype != DType::kIndex || c.node(node.args[1]).dtype != DType::kIndex) return std::nullopt;
+  if (c.ranges.ProveLess(node.args[0], node.args[1])) return true;
+  return c.ranges.Of(node.args[0]).lo >= c.ranges.Of(node.args[1]).hi ? std::optional(false) : std::nullopt;
+}
+
 void Emit(EmitContext& c, const kir::If& s) {
+  if (const std::optional<bool> decided = Decided(c, s.cond)) {
+    const kir::Block& body = *decided ? s.then_body : s.else_body;
+    if (body.empty()) return;
+    c.Open("{");
+    EmitBlock(c, body);
+    return c.Close();
+  }
   if (IsPredicable(s)) {
     c.copies_if = c.names.Fresh("copies");
     c.out.Line(Cat("const bool ", c.copies_if, " = ", EmitExpr(c, s.cond).text, ";"));

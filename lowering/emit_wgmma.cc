@@ -1,4 +1,9 @@
-// wgmma: one asm statement an instruction, in a function for each shape that a kernel uses; operands and loops around them.
+// wgmma: one asm statement an instruction, in a function or macro for each shape that a kernel uses; operands and loops around them.
+//
+// Accumulators that nothing but wgmma changes between two of them lie in registers that PTX declares and only wgmma names: acc_r0,
+// acc_r1, …. As values of C++ each of them would go through all passes of the compiler in front of ptxas, which is a quarter of the
+// time that a large tile takes to compile. The array of the same name, which all other statements use, is taken from them when a
+// wgmma is waited for.
 #include <algorithm>
 
 #include "ir/status_util.h"
@@ -60,23 +65,20 @@ Instruction InstructionOf(const kir::Kernel& kernel, const kir::Wgmma& s) {
   return i;
 }
 
-template <typename Visit>
-void ForEachWgmma(const kir::Block& block, const Visit& visit) {
+template <typename Op, typename Visit>
+void ForEach(const kir::Block& block, const Visit& visit) {
   for (const kir::Stmt& stmt : block) {
-    if (auto* s = std::get_if<kir::Wgmma>(&stmt.op)) visit(*s);
-    for (const kir::Block* child : kir::ChildBlocks(stmt)) ForEachWgmma(*child, visit);
+    if (auto* s = std::get_if<Op>(&stmt.op)) visit(*s);
+    for (const kir::Block* child : kir::ChildBlocks(stmt)) ForEach<Op>(*child, visit);
   }
 }
 
-std::vector<Instruction> Instructions(const kir::Kernel& kernel) {
-  std::vector<Instruction> found;
-  ForEachWgmma(kernel.body, [&](const kir::Wgmma& s) {
-    const Instruction i = InstructionOf(kernel, s);
-    const bool known = std::any_of(found.begin(), found.end(), [&i](const Instruction& f) { return f.Name() == i.Name(); });
-    if (!known) found.push_back(i);
-  });
-  return found;
-}
+// A function or macro that a kernel uses.
+struct Definition {
+  std::string name, text;
+};
+
+constexpr int64_t kEach = 16;  // registers a line, or an asm statement
 
 // "%first, %first+1, …"
 std::string Operands(int64_t first, int64_t count) {
@@ -85,30 +87,102 @@ std::string Operands(int64_t first, int64_t count) {
   return text;
 }
 
-std::string Definition(const Instruction& i) {
-  const int64_t d = i.AccRegisters(), a = i.a_registers ? 4 : 1, keep = d + a + 1;
-  const std::string_view d_type = i.acc == DType::kFloat32 ? "float" : i.acc == DType::kFloat16 ? "u32" : "int";
-  const std::string_view a_type = i.a_registers ? i.a == DType::kFloat32 ? "const float* a" : "const u32* a" : "u64 a";
+// The text of the asm statement and its inputs, lines ending in `line`; operand `first` is the first input. `accumulator`: its registers.
+std::string Statement(const Instruction& i, int64_t first, const std::string& accumulator, const std::string& outputs, std::string_view line) {
+  const int64_t a = i.a_registers ? 4 : 1, keep = first + a + 1;
   const bool is_int = i.acc == DType::kInt32, is_16 = DTypeBytes(i.a) == 2;
   // Neither operand is negated; 16-bit ones may be transposed.
   std::string tail = is_int ? "" : ", 1, 1";
   if (is_16 && !i.a_registers) tail += i.a_mn_major ? ", 1" : ", 0";
   if (is_16) tail += i.b_mn_major ? ", 1" : ", 0";
-  std::string outputs, inputs;
-  for (int64_t r = 0; r < d; ++r) {
-    outputs += Cat(r == 0        ? ""
-                   : r % 16 == 0 ? ",\n                 "
-                                 : ", ",
-                   i.acc == DType::kFloat32 ? "\"+f\"(d[" : "\"+r\"(d[", r, "])");
-  }
+  std::string inputs;
   if (!i.a_registers) inputs = "\"l\"(a), ";
   for (int r = 0; r < 4 && i.a_registers; ++r)
-    inputs += i.a == DType::kFloat32 ? Cat("\"r\"(__float_as_uint(a[", r, "])), ") : Cat("\"r\"(a[", r, "]), ");
-  return Cat("// d[64, ", i.n, "] = a[64, ", i.k, "] * b[", i.n, ", ", i.k, "] + (keep ? d : 0)\n", "DEV void ", i.Name(), "(",
-             d_type, "* d, ", a_type, ", u64 b, bool keep) {\n  asm volatile(\"{\\n .reg .pred p;\\n setp.ne.b32 p, %", keep,
-             ", 0;\\n wgmma.mma_async.sync.aligned.", i.Shape(), ".", i.Types(), " {\"\n               \"", Operands(0, d),
-             "}, \"\n               \"", i.a_registers ? Cat("{", Operands(d, 4), "}") : Operands(d, 1), ", %", d + a, ", p",
-             tail, ";\\n}\"\n               : ", outputs, "\n               : ", inputs, "\"l\"(b), \"r\"((int)keep));\n}\n");
+    inputs += i.a == DType::kFloat32 ? Cat("\"r\"(__float_as_uint((a)[", r, "])), ") : Cat("\"r\"((a)[", r, "]), ");
+  return Cat("asm volatile(\"{\\n .reg .pred p;\\n setp.ne.b32 p, %", keep, ", 0;\\n wgmma.mma_async.sync.aligned.", i.Shape(), ".", i.Types(), " {\"",
+             line, "               ", accumulator, "}, \"", line, "               \"", i.a_registers ? Cat("{", Operands(first, 4), "}") : Operands(first, 1),
+             ", %", first + a, ", p", tail, ";\\n}\"", line, "               :",
+             outputs.empty() ? "" : Cat(" ", outputs, line, "               "), ": ", inputs, "\"l\"(b), \"r\"((int)(keep)))");
+}
+
+// Between register r − 1 of the accumulator and register r, in lists of them.
+std::string_view Comma(int64_t r) { return r == 0 ? "" : r % kEach == 0 ? ",\n                 " : ", "; }
+
+std::string Meaning(const Instruction& i) { return Cat("// d[64, ", i.n, "] = a[64, ", i.k, "] * b[", i.n, ", ", i.k, "] + (keep ? d : 0)"); }
+
+// Of accumulators in arrays.
+Definition Function(const Instruction& i) {
+  const int64_t d = i.AccRegisters();
+  const std::string_view d_type = i.acc == DType::kFloat32 ? "float" : i.acc == DType::kFloat16 ? "u32" : "int";
+  const std::string_view a_type = i.a_registers ? i.a == DType::kFloat32 ? "const float* a" : "const u32* a" : "u64 a";
+  std::string outputs;
+  for (int64_t r = 0; r < d; ++r) outputs += Cat(Comma(r), i.acc == DType::kFloat32 ? "\"+f\"(d[" : "\"+r\"(d[", r, "])");
+  return {i.Name(), Cat("#define ", i.Name(), " ", i.Name(), "\n", Meaning(i), "\nDEV void ", i.Name(), "(", d_type, "* d, ", a_type, ", u64 b, bool keep) {\n  ",
+                        Statement(i, d, Cat("\"", Operands(0, d)), outputs, "\n"), ";\n}\n")};
+}
+
+// Of accumulators in registers of PTX, from register `first` on.
+std::string MacroName(const Instruction& i, int64_t first) { return Cat(i.Name(), "_r", first); }
+
+Definition Macro(const Instruction& i, int64_t first) {
+  std::string registers;
+  for (int64_t r = 0; r < i.AccRegisters(); ++r)
+    registers += Cat(r == 0 ? "" : r % kEach == 0 ? ", \" \\\n               " : ", \" ", "#d \"_r", first + r);
+  const std::string name = MacroName(i, first);
+  return {name, Cat(Meaning(i), "\n#define ", name, "(d, a, b, keep) \\\n  ", Statement(i, 0, registers, "", " \\\n"), "\n")};
+}
+
+// The registers of an accumulator, by the names of the macros that declare them, forget what is in them, and take it into the array.
+struct Registers {
+  DType dtype = DType::kInvalid;
+  int64_t count = 0;
+
+  bool is_float() const { return dtype == DType::kFloat32; }
+  std::string MacroName(std::string_view action) const { return Cat("wgmma_", action, is_float() ? "_f32x" : "_b32x", count); }
+};
+
+Registers RegistersOf(const kir::Kernel& kernel, BufferId id) {
+  const kir::Buffer& buffer = kernel.buffers[id];
+  return {buffer.dtype, buffer.layout.regs() / PerWord(buffer.dtype)};
+}
+
+std::vector<Definition> Macros(const Registers& registers) {
+  const std::string_view type = registers.is_float() ? "f32" : "b32";
+  std::string forget, take;
+  for (int64_t from = 0; from < registers.count; from += kEach) {
+    std::string moves, outputs;
+    for (int64_t r = from; r < std::min(from + kEach, registers.count); ++r) {
+      forget += Cat("mov.", type, " \" #d \"_r", r, ", u; ");
+      moves += Cat("mov.", type, " %", r - from, ", \" #d \"_r", r, "; ");
+      outputs += Cat(r == from ? "" : ", ", registers.is_float() ? "\"=f\"(d[" : "\"=r\"(d[", r, "])");
+    }
+    take += Cat(" \\\n  asm volatile(\"", moves, "\" : ", outputs, ");");
+  }
+  const auto macro = [&registers](std::string_view action, const std::string& body) {
+    const std::string name = registers.MacroName(action);
+    return Definition{name, Cat("#define ", name, "(d) ", body, "\n")};
+  };
+  return {macro("registers", Cat("asm volatile(\".reg .", type, " \" #d \"_r<", registers.count, ">;\")")),
+          macro("forget", Cat("asm volatile(\"{ .reg .", type, " u; ", forget, "}\")")), macro("take", Cat("do {", take, " \\\n} while (0)"))};
+}
+
+// Blocks of 64 rows that a warpgroup multiplies, one instruction each.
+int64_t RowBlocks(const kir::Wgmma& s) { return s.m / s.grid.m / kBlockRows; }
+
+std::vector<Definition> Definitions(const kir::Kernel& kernel) {
+  std::vector<Definition> found;
+  const auto add = [&found](Definition definition) {
+    const bool known = std::any_of(found.begin(), found.end(), [&definition](const Definition& f) { return f.name == definition.name; });
+    if (!known) found.push_back(std::move(definition));
+  };
+  const std::vector<bool> in_ptx = PtxAccumulators(kernel);
+  ForEach<kir::Wgmma>(kernel.body, [&](const kir::Wgmma& s) {
+    const Instruction i = InstructionOf(kernel, s);
+    if (!in_ptx[s.acc]) return add(Function(i));
+    for (Definition& macro : Macros(RegistersOf(kernel, s.acc))) add(std::move(macro));
+    for (int64_t block = 0; block < RowBlocks(s); ++block) add(Macro(i, block * i.AccRegisters()));
+  });
+  return found;
 }
 
 // An operand in shared memory: where it starts and what a step along K, or 64 rows of M, adds to its descriptor.
@@ -191,34 +265,52 @@ std::string Plus(const std::string& a, const CText& b) { return b.text == "0" ? 
 
 std::vector<std::string> WgmmaNames(const kir::Kernel& kernel) {
   std::vector<std::string> names;
-  for (const Instruction& i : Instructions(kernel)) names.push_back(i.Name());
+  for (const Definition& definition : Definitions(kernel)) names.push_back(definition.name);
   return names;
 }
 
 std::vector<bool> WgmmaAccumulators(const kir::Kernel& kernel) {
   std::vector<bool> accumulators(kernel.buffers.size());
-  ForEachWgmma(kernel.body, [&](const kir::Wgmma& s) { accumulators[s.acc] = true; });
+  ForEach<kir::Wgmma>(kernel.body, [&](const kir::Wgmma& s) { accumulators[s.acc] = true; });
   return accumulators;
 }
 
 std::vector<bool> WgmmaOperands(const kir::Kernel& kernel) {
   std::vector<bool> operands(kernel.buffers.size());
-  ForEachWgmma(kernel.body, [&](const kir::Wgmma& s) {
+  ForEach<kir::Wgmma>(kernel.body, [&](const kir::Wgmma& s) {
     if (kernel.buffers[s.a.buffer].space == kir::Space::kRegister) operands[s.a.buffer] = true;
   });
   return operands;
 }
 
-std::string WgmmaFunctions(const kir::Kernel& kernel) {
+std::vector<bool> PtxAccumulators(const kir::Kernel& kernel) {
+  std::vector<bool> in_ptx = WgmmaAccumulators(kernel);
+  ForEach<kir::WgmmaFence>(kernel.body, [&](const kir::WgmmaFence& fence) {
+    for (BufferId id : fence.touched) in_ptx[id] = false;
+  });
+  return in_ptx;
+}
+
+std::string WgmmaDefinitions(const kir::Kernel& kernel) {
   std::string text;
-  for (const Instruction& i : Instructions(kernel))
-    text += Cat("#ifndef ", i.Name(), "\n#define ", i.Name(), " ", i.Name(), "\n", Definition(i), "#endif\n");
+  for (const Definition& d : Definitions(kernel)) text += Cat("#ifndef ", d.name, "\n", d.text, "#endif\n");
   return text;
+}
+
+void DeclareAccumulators(EmitContext& c) {
+  for (BufferId id = 0; id < c.kernel.buffers.size(); ++id) {
+    if (c.in_ptx[id]) c.out.Line(Cat(RegistersOf(c.kernel, id).MacroName("registers"), "(", c.buffers[id], ");"));
+  }
+}
+
+void ForgetAccumulator(EmitContext& c, BufferId id) {
+  if (c.in_ptx[id]) c.out.Line(Cat(RegistersOf(c.kernel, id).MacroName("forget"), "(", c.buffers[id], ");"));
 }
 
 void Emit(EmitContext& c, const kir::Wgmma& s) {
   const Instruction instruction = InstructionOf(c.kernel, s);
-  const int64_t blocks = s.m / s.grid.m / kBlockRows, steps = s.k / instruction.k;
+  const int64_t blocks = RowBlocks(s), steps = s.k / instruction.k;
+  if (s.zero && c.kernel.exprs.IsInt(s.zero, 1)) ForgetAccumulator(c, s.acc);
   c.Open("{");
   // A grid of warpgroups, M fastest.
   const CText warpgroup = CDivided({"warp"}, 4);
@@ -232,20 +324,22 @@ void Emit(EmitContext& c, const kir::Wgmma& s) {
   }
   const std::string b_name = c.names.Fresh("b");
   c.out.Line(Cat("const u64 ", b_name, " = ", b.Descriptor(s.grid.n == 1 ? CNumber(0) : part_n, instruction.n), ";"));
-  CText k{"0"}, i{"0"};
+  CText k{"0"};
   if (steps > 1) {
     k = {c.names.Fresh("k")};
     c.OpenUnrolled(k.text, 0, steps);
   }
-  if (blocks > 1) {
-    i = {c.names.Fresh("i")};
-    c.OpenUnrolled(i.text, 0, blocks);
+  std::string keep = Keeps(c, s, k);
+  if (keep.find(',') != std::string::npos) keep = Cat("(", keep, ")");  // an argument of a macro
+  for (int64_t block = 0; block < blocks; ++block) {
+    const CText i = CNumber(block);
+    const CText a_offset = instruction.a_registers ? CSum({CScaled(i, 4 * steps), CScaled(k, 4)})
+                                                   : CSum({SharedOperand(c, s.a).Block(i), SharedOperand(c, s.a).Step(k, steps)});
+    const int64_t first = block * instruction.AccRegisters();
+    const std::string head = c.in_ptx[s.acc] ? Cat(MacroName(instruction, first), "(", c.buffers[s.acc])
+                                             : Cat(instruction.Name(), "(", Plus(c.buffers[s.acc], CNumber(first)));
+    c.out.Line(Cat(head, ", ", Plus(a_name, a_offset), ", ", Plus(b_name, b.Step(k, steps)), ", ", keep, ");"));
   }
-  const CText a_offset = instruction.a_registers ? CSum({CScaled(i, 4 * steps), CScaled(k, 4)})
-                                                 : CSum({SharedOperand(c, s.a).Block(i), SharedOperand(c, s.a).Step(k, steps)});
-  c.out.Line(Cat(instruction.Name(), "(", Plus(c.buffers[s.acc], CScaled(i, instruction.AccRegisters())), ", ",
-                 Plus(a_name, a_offset), ", ", Plus(b_name, b.Step(k, steps)), ", ", Keeps(c, s, k), ");"));
-  if (blocks > 1) c.Close();
   if (steps > 1) c.Close();
   c.Close();
 }
@@ -253,7 +347,9 @@ void Emit(EmitContext& c, const kir::Wgmma& s) {
 void Emit(EmitContext& c, const kir::WgmmaWait& s) {
   c.out.Line(Cat("wgmma_wait<", s.pending, ">();"));
   for (const kir::Retired& retired : s.retires) {
-    if (c.buffer(retired.buffer).space == kir::Space::kRegister) c.out.Line(Cat("settle(", c.buffers[retired.buffer], ");"));
+    const BufferId id = retired.buffer;
+    if (c.buffer(id).space != kir::Space::kRegister) continue;
+    c.out.Line(Cat(c.in_ptx[id] ? RegistersOf(c.kernel, id).MacroName("take") : "settle", "(", c.buffers[id], ");"));
   }
 }
 

@@ -16,7 +16,8 @@ namespace tilert::kir {
 // a: shared, or registers in WgmmaOperandALayout(m, k, grid); b: shared. Shared operands are swizzled panels. follows: 0 = M (of b: N), 1 = K; an operand is
 // K-major when its last subscript follows K. k is a multiple of the instruction's (32 bytes), n / grid.n a multiple of 8, at most 256; m / grid.m of 64.
 struct Wgmma { BufferId acc = kNoId; TileAccess a, b; int64_t m = 0, n = 0, k = 0; WarpGrid grid; Expr zero; bool transposed = false; };
-// Before the first Wgmma after its registers were touched. `touched`: those, so that the compiler has their values in place here, and moves none later.
+// Before the first Wgmma after its registers were touched. `touched`: those, but for accumulators that are cleared, so that the compiler has their
+// values in place here, and moves none later. Accumulators that no fence names are the instructions' own.
 struct WgmmaFence { std::vector<BufferId> touched = {}; };
 struct WgmmaCommit {};  // closes a group: the Wgmma since the last commit
 // Until at most `pending` groups of this warpgroup are unfinished. `retires`: the registers that may be used again and the shared tiles that are read no more.

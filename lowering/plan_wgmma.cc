@@ -1,6 +1,7 @@
 // T.gemm by wgmma. The instruction works on while later statements run: it is waited for just before the first statement that touches what it reads
 // or writes, in a loop as late as the next iteration. Slots of rings that it reads are released at that wait.
 #include <algorithm>
+#include <optional>
 
 #include "ir/status_util.h"
 #include "lowering/affine.h"
@@ -66,7 +67,6 @@ absl::Status PlanBuilder::EmitWgmmaGemm(const Gemm& gemm, const GemmChoice& choi
     if (!gemm.clear_accum) zero = when->second;
     zero_when_.erase(when);
   }
-  const bool starts_from_zero = !k_.exprs.IsInt(zero, 0);
   OpenGroup group{acc, {}, {}, {}};
   kir::TileAccess a = WgmmaOperand(gemm.a, !gemm.transpose_a, OperandALayout(s_, gemm, choice), &group);
   kir::TileAccess b = WgmmaOperand(gemm.b, gemm.transpose_b, OperandBLayout(s_, gemm, choice), &group);
@@ -77,7 +77,7 @@ absl::Status PlanBuilder::EmitWgmmaGemm(const Gemm& gemm, const GemmChoice& choi
   }
   kir::WgmmaFence fence;
   const bool in_flight = std::any_of(open_.begin(), open_.end(), [&](const OpenGroup& open) { return open.acc == acc; });
-  if (!in_flight && !starts_from_zero) fence.touched.push_back(acc);
+  if (!in_flight && !k_.exprs.IsInt(zero, 1)) fence.touched.push_back(acc);
   for (BufferId id : group.reads) {
     if (k_.buffers[id].space == kir::Space::kRegister) fence.touched.push_back(id);
   }
@@ -207,6 +207,22 @@ void PlanBuilder::NameEnd(kir::For* loop, const std::string& var) {
   loop->end = k_.exprs.Leaf(ExprOp::kVar, end, k_.vars[end].dtype);
 }
 
+namespace {
+
+// Whether a fence names `acc` before the first wgmma into it.
+std::optional<bool> NamedBeforeWgmma(const kir::Block& block, BufferId acc) {
+  for (const kir::Stmt& stmt : block) {
+    if (auto* fence = std::get_if<kir::WgmmaFence>(&stmt.op); fence && std::count(fence->touched.begin(), fence->touched.end(), acc) > 0) return true;
+    if (auto* wgmma = std::get_if<kir::Wgmma>(&stmt.op); wgmma && wgmma->acc == acc) return false;
+    for (const kir::Block* child : kir::ChildBlocks(stmt)) {
+      if (const std::optional<bool> named = NamedBeforeWgmma(*child, acc)) return named;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 // A loop that starts with gemms into accumulators known to be zero starts them from zero in its first iteration. Gemms that an iteration leaves unfinished
 // are finished by the next one, after it has issued its own first: the body is planned twice, to know what it leaves.
 absl::Status PlanBuilder::EmitLoopBody(const For& loop, kir::For& out) {
@@ -249,6 +265,12 @@ absl::Status PlanBuilder::EmitLoopBody(const For& loop, kir::For& out) {
   --loops_;
   if (std::any_of(open_.begin(), open_.end(), [](const OpenGroup& g) { return static_cast<bool>(g.exists); })) return Internal("a gemm left open over two iterations");
   loc_ = loc;
+  // What an iteration leaves to the next one is in place when the first comes, unless that clears it.
+  kir::WgmmaFence fence;
+  for (const OpenGroup& group : open_) {
+    if (std::count(after.begin(), after.end(), group.acc) == 0 && NamedBeforeWgmma(out.body, group.acc) == false) fence.touched.push_back(group.acc);
+  }
+  if (!fence.touched.empty()) Emit(std::move(fence));
   Emit(std::move(out));
   for (OpenGroup& group : open_) group.exists = runs;
   RetireAll();

@@ -131,7 +131,7 @@ Range Ranges::Of(Expr e) const {
 Range Ranges::Leaf(const ExprNode& node) const {
   switch (node.op) {
     case ExprOp::kIntImm: return ConstantRange(node.i);
-    case ExprOp::kDim: return {0, kernel_.index32 ? (int64_t{1} << 30) - 1 : kMaxDim};
+    case ExprOp::kDim: return {positive_[static_cast<size_t>(node.i)] ? 1 : 0, kernel_.index32 ? (int64_t{1} << 30) - 1 : kMaxDim};
     case ExprOp::kVar:
       if (bound_[node.i]) return vars_[node.i];
       [[fallthrough]];

@@ -34,7 +34,9 @@ class Ranges {
  public:
   // `kernel` must outlive this. With kernel.index32 dims are below 2^30.
   explicit Ranges(const kir::Kernel& kernel)
-      : kernel_(kernel), vars_(kernel.vars.size()), bound_(kernel.vars.size(), false), below_(kernel.vars.size()) {}
+      : kernel_(kernel), positive_(kernel.dims.size(), false), vars_(kernel.vars.size()), bound_(kernel.vars.size(), false), below_(kernel.vars.size()) {}
+  // A dim that is not zero.
+  void AssumePositive(size_t dim) { positive_[dim] = true, memo_.clear(); }
   // `below`: an expression that the variable is less than, if one is known.
   void Bind(VarId var, const Range& range, Expr below = {});
   // Range of an integer, index or bool expression; of a float one it is meaningless. Unbound variables: any value of their type.
@@ -65,6 +67,7 @@ class Ranges {
   Range Leaf(const ExprNode& node) const;
 
   const kir::Kernel& kernel_;
+  std::vector<bool> positive_;  // per dim
   std::vector<Range> vars_;
   std::vector<bool> bound_;
   std::vector<Expr> below_;

@@ -15,6 +15,11 @@ bool NeedsFullCompile(const kir::Block& block) {
 
 }  // namespace
 
+bool NeedsFullCompile(const Lowered& lowered) {
+  return std::any_of(lowered.kernel_ir.begin(), lowered.kernel_ir.end(),
+                     [](const kir::Kernel& kernel) { return NeedsFullCompile(kernel.body); });
+}
+
 CompileOptions OptionsFor(const Program& program, const ArgClass& arg_class, const Target& target, int nvrtc_version) {
   constexpr int kFirstWithQuick = 13000;
   CompileOptions options;
@@ -26,7 +31,7 @@ CompileOptions OptionsFor(const Program& program, const ArgClass& arg_class, con
 absl::StatusOr<CompiledCode> CompileLowered(const Nvrtc& nvrtc, const Program& program, const Lowered& lowered,
                                             CompileOptions options) {
   // What was lowered follows from the rest of a cache key, so that a key that names the options asked for is still complete.
-  for (const kir::Kernel& kernel : lowered.kernel_ir) options.quick = options.quick && !NeedsFullCompile(kernel.body);
+  options.quick = options.quick && !NeedsFullCompile(lowered);
   absl::StatusOr<CompiledCode> code = Compile(nvrtc, program.name + ".cu", lowered.source, options);
   if (absl::IsInvalidArgument(code.status())) return absl::InternalError(code.status().message());
   return code;

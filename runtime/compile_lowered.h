@@ -13,9 +13,11 @@ namespace tilert {
 // `program`: specialised.
 CompileOptions OptionsFor(const Program& program, const ArgClass& arg_class, const Target& target, int nvrtc_version);
 
-// Compiles what Lower made of `program`. Code with wgmma or with roles is never compiled quickly, whatever the options say: wgmma
-// would be serialised and setmaxnreg ignored. Internal when the source does not compile: it is ours, and never the user's
-// mistake.
+// Code with wgmma or with roles is never compiled quickly, whatever the options say: wgmma would be serialised and setmaxnreg
+// ignored.
+bool NeedsFullCompile(const Lowered& lowered);
+
+// Compiles what Lower made of `program`. Internal when the source does not compile: it is ours, and never the user's mistake.
 absl::StatusOr<CompiledCode> CompileLowered(const Nvrtc& nvrtc, const Program& program, const Lowered& lowered,
                                             CompileOptions options);
 

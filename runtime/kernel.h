@@ -79,8 +79,6 @@ class Kernel {
   std::vector<absl::StatusOr<CacheEntry>> Obtain(const std::vector<Missing>& missing, PrepareMode mode);
   void LoadRestriding(absl::Span<const Missing> missing, absl::Span<const absl::StatusOr<CacheEntry>> entries, PrepareMode mode);
   std::optional<CacheEntry> FindCompiled(const Variant& variant, PrepareStats& stats) const;
-  absl::StatusOr<CacheEntry> BuildOnce(const Variant& variant, PrepareStats& stats) const;
-  absl::StatusOr<CacheEntry> Build(const Variant& variant, PrepareStats& stats) const;
   const PrebuiltCubin* FindPrebuilt(const Variant& variant) const;
   absl::Status Load(Variant& variant, const absl::StatusOr<CacheEntry>& entry, PrepareMode mode);
 

@@ -1,4 +1,5 @@
 // Kernel, second part: from a key to loaded code. Prebuilt code of a trusted bundle, else the cache, else lower and compile.
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <system_error>
@@ -48,6 +49,52 @@ absl::StatusOr<LaunchRecord> RecordOf(const Program& program, const PrebuiltCubi
   return record;
 }
 
+// What a variant is compiled from.
+struct Source {
+  Lowered lowered;
+  LaunchRecord record;
+};
+
+absl::StatusOr<Source> LowerVariant(const Runtime& runtime, const KernelVariant& variant, PrepareStats& stats) {
+  const auto start = Clock::now();
+  if (!runtime.nvrtc().ok()) return runtime.nvrtc().status();
+  TILERT_ASSIGN_OR_RETURN(Lowered lowered, Lower(variant.schedule->program, variant.arg_class, runtime.target()));
+  TILERT_ASSIGN_OR_RETURN(LaunchRecord record, MakeLaunchRecord(variant.schedule->program, lowered));
+  stats.lower_ms = MillisecondsSince(start);
+  return Source{std::move(lowered), std::move(record)};
+}
+
+absl::StatusOr<CacheEntry> CompileVariant(const Runtime& runtime, const KernelVariant& variant, const Source& source,
+                                          PrepareStats& stats) {
+  const Program& program = variant.schedule->program;
+  const Nvrtc& nvrtc = **runtime.nvrtc();
+  CompileOptions options = OptionsFor(program, variant.arg_class, runtime.target(), nvrtc.version());
+  options.deadline = runtime.options().compile_deadline;
+  TILERT_ASSIGN_OR_RETURN(CompiledCode code, CompileLowered(nvrtc, program, source.lowered, options));
+  stats.compile_ms = code.compile_ms;
+  for (const std::string& line : code.codegen_warnings) runtime.Log(LogLevel::kWarning, __FILE__, __LINE__, line);
+  return CacheEntry{Sha256Of(source.lowered.source), EncodeLaunchRecord(source.record), std::move(code.code)};
+}
+
+// The same, unless the cache has it meanwhile; whoever asks for it at the same time gets it too.
+absl::StatusOr<CacheEntry> CompileOnce(Runtime& runtime, const KernelVariant& variant, const Source& source,
+                                       PrepareStats& stats) {
+  bool is_built = false;
+  absl::Status published;
+  absl::StatusOr<CacheEntry> entry = runtime.cache().FindOrBuild(
+      variant.key,
+      [&] {
+        is_built = true;
+        return CompileVariant(runtime, variant, source, stats);
+      },
+      &published);
+  (is_built ? stats.compiles : stats.cache_hits) = 1;
+  if (!published.ok() && !runtime.cache().directory().empty()) {
+    runtime.Log(LogLevel::kWarning, __FILE__, __LINE__, Cat("kernel cache: ", std::string(published.message())));
+  }
+  return entry;
+}
+
 }  // namespace
 
 const PrebuiltCubin* Kernel::FindPrebuilt(const Variant& variant) const {
@@ -63,22 +110,6 @@ const PrebuiltCubin* Kernel::FindPrebuilt(const Variant& variant) const {
   return nullptr;
 }
 
-absl::StatusOr<CacheEntry> Kernel::Build(const Variant& variant, PrepareStats& stats) const {
-  const auto start = Clock::now();
-  const Program& program = variant.schedule->program;
-  if (!runtime_->nvrtc().ok()) return runtime_->nvrtc().status();
-  TILERT_ASSIGN_OR_RETURN(const Lowered lowered, Lower(program, variant.arg_class, runtime_->target()));
-  TILERT_ASSIGN_OR_RETURN(const LaunchRecord record, MakeLaunchRecord(program, lowered));
-  stats.lower_ms = MillisecondsSince(start);
-  const Nvrtc& nvrtc = **runtime_->nvrtc();
-  CompileOptions options = OptionsFor(program, variant.arg_class, runtime_->target(), nvrtc.version());
-  options.deadline = runtime_->options().compile_deadline;
-  TILERT_ASSIGN_OR_RETURN(CompiledCode code, CompileLowered(nvrtc, program, lowered, options));
-  stats.compile_ms = code.compile_ms;
-  for (const std::string& line : code.codegen_warnings) runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__, line);
-  return CacheEntry{Sha256Of(lowered.source), EncodeLaunchRecord(record), std::move(code.code)};
-}
-
 std::optional<CacheEntry> Kernel::FindCompiled(const Variant& variant, PrepareStats& stats) const {
   if (const PrebuiltCubin* cubin = FindPrebuilt(variant)) {
     absl::StatusOr<LaunchRecord> record = RecordOf(variant.schedule->program, *cubin);
@@ -90,23 +121,6 @@ std::optional<CacheEntry> Kernel::FindCompiled(const Variant& variant, PrepareSt
   return entry;
 }
 
-absl::StatusOr<CacheEntry> Kernel::BuildOnce(const Variant& variant, PrepareStats& stats) const {
-  bool is_built = false;
-  absl::Status published;
-  absl::StatusOr<CacheEntry> entry = runtime_->cache().FindOrBuild(
-      variant.key,
-      [&] {
-        is_built = true;
-        return Build(variant, stats);
-      },
-      &published);
-  (is_built ? stats.compiles : stats.cache_hits) = 1;
-  if (!published.ok() && !runtime_->cache().directory().empty()) {
-    runtime_->Log(LogLevel::kWarning, __FILE__, __LINE__, Cat("kernel cache: ", std::string(published.message())));
-  }
-  return entry;
-}
-
 void Kernel::AddMissing(std::vector<Missing>& missing) {
   for (const auto& variant : variants_) {
     if (!variant->is_settled()) missing.push_back({this, variant.get()});
@@ -115,8 +129,9 @@ void Kernel::AddMissing(std::vector<Missing>& missing) {
 
 std::vector<absl::StatusOr<CacheEntry>> Kernel::Obtain(const std::vector<Missing>& missing, PrepareMode mode) {
   std::vector<absl::StatusOr<CacheEntry>> entries(missing.size(), absl::UnknownError(""));
+  std::vector<absl::StatusOr<Source>> sources(missing.size(), absl::UnknownError(""));
   std::vector<PrepareStats> stats(missing.size());
-  std::vector<std::function<void()>> builds;
+  std::vector<size_t> builds;
   for (size_t i = 0; i < missing.size(); ++i) {
     const auto [kernel, variant] = missing[i];
     if (std::optional<CacheEntry> entry = kernel->FindCompiled(*variant, stats[i])) {
@@ -124,16 +139,36 @@ std::vector<absl::StatusOr<CacheEntry>> Kernel::Obtain(const std::vector<Missing
     } else if (mode == PrepareMode::kCachedOnly) {
       entries[i] = absl::NotFoundError(Cat("'", program().name, "' is not in the cache and may not be compiled now"));
     } else {
-      builds.push_back([&, i] {
+      builds.push_back(i);
+    }
+  }
+  const auto run_all = [&](const auto& step) {
+    std::vector<std::function<void()>> tasks;
+    for (const size_t i : builds) {
+      tasks.push_back([&, i] {
         try {
-          entries[i] = missing[i].kernel->BuildOnce(*missing[i].variant, stats[i]);
+          step(i);
         } catch (const std::bad_alloc&) {
           entries[i] = absl::Status(absl::StatusCode::kResourceExhausted, "");  // without a text it needs no memory
         }
       });
     }
-  }
-  runtime_->RunAll(std::move(builds));
+    runtime_->RunAll(std::move(tasks));
+  };
+  run_all([&](size_t i) {
+    sources[i] = LowerVariant(*runtime_, *missing[i].variant, stats[i]);
+    if (!sources[i].ok()) entries[i] = sources[i].status();
+  });
+  builds.erase(std::remove_if(builds.begin(), builds.end(), [&](size_t i) { return !sources[i].ok(); }), builds.end());
+  // NVRTC parses one program at a time, whatever the thread, and then goes on with it beside others: what takes the longest
+  // first. That is code for any arguments, unless it may be compiled quickly.
+  const auto rank = [&](size_t i) {
+    const Lowered& lowered = sources[i]->lowered;
+    const bool any_arguments = missing[i].variant->arg_class == GeneralArgClass(missing[i].variant->schedule->program);
+    return std::pair(!any_arguments ? 1 : NeedsFullCompile(lowered) ? 2 : 0, lowered.source.size());
+  };
+  std::stable_sort(builds.begin(), builds.end(), [&](size_t a, size_t b) { return rank(a) > rank(b); });
+  run_all([&](size_t i) { entries[i] = CompileOnce(*runtime_, *missing[i].variant, *sources[i], stats[i]); });
   stats_ = {};
   for (const PrepareStats& one : stats) {
     stats_.cache_hits += one.cache_hits, stats_.compiles += one.compiles;
@@ -148,7 +183,8 @@ absl::Status Kernel::Load(Variant& variant, const absl::StatusOr<CacheEntry>& en
   if (absl::IsDataLoss(ready.status()) && mode == PrepareMode::kBlocking) {
     // Whole but meaningless: an entry of a library that shares our version and not our code. Replace it.
     PrepareStats stats;
-    TILERT_ASSIGN_OR_RETURN(const CacheEntry built, Build(variant, stats));
+    TILERT_ASSIGN_OR_RETURN(const Source source, LowerVariant(*runtime_, variant, stats));
+    TILERT_ASSIGN_OR_RETURN(const CacheEntry built, CompileVariant(*runtime_, variant, source, stats));
     (void)runtime_->cache().Publish(variant.key, built);
     ready = ReadyCode::Load(*runtime_, variant.plan, built);
   }

@@ -76,8 +76,9 @@ void AsyncWork::FailAt(int stmt, const std::string& what) {
 void AsyncWork::Execute(Warp& warp, const CStmt& stmt) {
   const Overloaded visitor{
       [&](const CWgmma& s) { Issue(warp, stmt, s); },
-      [&](const CWgmmaFence&) {
+      [&](const CWgmmaFence& s) {
         for (Registers& registers : warp.registers) registers.needs_fence = false;
+        for (BufferId id : s.touched) warp.registers[id].unnamed = false;
       },
       [&](const CWgmmaCommit&) { ++warp.wgmma_group; },
       [&](const CWgmmaWait& s) { Run(warp, s); },

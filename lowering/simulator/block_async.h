@@ -108,7 +108,7 @@ class AsyncWork {
   // block_wgmma.cc
   void Issue(Warp& warp, const CStmt& stmt, const CWgmma& gemm);
   void Run(Warp& warp, const CWgmmaWait& wait);
-  bool TouchRegisters(Warp& warp, const CWgmma& gemm);
+  bool TouchRegisters(Warp& warp, const CWgmma& gemm, bool zero);
   void TouchOperand(Warp& warp, const CAccess& access, const std::vector<int64_t>& start, int64_t first, int64_t count,
                     int64_t depth);
   void Multiply(Warp& warp, const PendingWgmma& work);

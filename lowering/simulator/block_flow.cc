@@ -167,7 +167,7 @@ void ThreadBlock::Declare(Warp& warp, const CDeclare& declare) {
         Cat("declares ", info.source->name, " while the wgmma at ",
             PathOf(async_.StmtOf(warp, std::max(registers.wgmma_acc, registers.wgmma_a))), " may still use its registers"));
   }
-  registers.needs_fence = true;
+  registers.needs_fence = registers.unnamed = true;
   const auto regs = static_cast<size_t>(info.layout->regs());
   registers.data.assign(regs * kLanes * static_cast<size_t>(info.bytes), declare.zero ? 0 : kPoison);
   registers.defined.assign(regs, declare.zero ? 0xffffffff : 0);

@@ -67,7 +67,7 @@ Registers& ThreadBlock::Touch(Warp& warp, BufferId buffer) {
     Fail(warp, 0,
          Cat("touches ", Info(buffer).source->name, " while the wgmma at ", PathOf(async_.StmtOf(warp, group)),
              " may still use its registers"));
-  registers.needs_fence = true;
+  registers.needs_fence = registers.unnamed = true;
   return registers;
 }
 

@@ -69,8 +69,9 @@ int AsyncWork::StmtOf(const Warp& warp, uint32_t group) const {
   return stmt;
 }
 
-// Accumulators and A may not have been touched since the last fence, nor be in use by other work in flight.
-bool AsyncWork::TouchRegisters(Warp& warp, const CWgmma& gemm) {
+// Accumulators and A may not have been touched since the last fence, nor be in use by other work in flight. An accumulator that is not cleared was named by a
+// fence since it was touched.
+bool AsyncWork::TouchRegisters(Warp& warp, const CWgmma& gemm, bool zero) {
   const auto check = [&](BufferId buffer, bool accumulates) {
     Registers& registers = warp.registers[buffer];
     const std::string& name = kernel_.buffers[buffer].source->name;
@@ -78,6 +79,9 @@ bool AsyncWork::TouchRegisters(Warp& warp, const CWgmma& gemm) {
       block_.Declare(warp, {buffer, false});
       registers.needs_fence = false;
     }
+    if (accumulates && !zero && registers.unnamed)
+      block_.Fail(warp, 0, Cat("registers of ", name, " were touched and no WgmmaFence since then names them"));
+    if (accumulates && zero) registers.unnamed = false;
     const uint32_t other = accumulates ? registers.wgmma_a : registers.wgmma_acc;
     if (registers.needs_fence) block_.Fail(warp, 0, Cat("registers of ", name, " were touched and no WgmmaFence stands between"));
     if (other > warp.wgmma_retired)
@@ -137,7 +141,7 @@ void AsyncWork::Issue(Warp& warp, const CStmt& stmt, const CWgmma& gemm) {
   work.zero = gemm.has_zero && block_.Uniform(warp, gemm.zero).i != 0;
   for (const Code& code : gemm.a.start) work.a.push_back(block_.Uniform(warp, code).i);
   for (const Code& code : gemm.b.start) work.b.push_back(block_.Uniform(warp, code).i);
-  if (block_.failed() || !TouchRegisters(warp, gemm)) return;
+  if (block_.failed() || !TouchRegisters(warp, gemm, work.zero)) return;
   const CWgmma::PerWarp& part = gemm.warps[static_cast<size_t>(warp.index)];
   if (!gemm.a_in_registers) TouchOperand(warp, gemm.a, work.a, part.row0, part.rows, gemm.k);
   if (!block_.failed()) TouchOperand(warp, gemm.b, work.b, part.column0, part.columns, gemm.k);

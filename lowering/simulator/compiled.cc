@@ -418,7 +418,7 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::AsyncOperation(const kir::Stmt& st
         gemm.number = result_.wgmmas++;
         return gemm;
       },
-      [&](const kir::WgmmaFence&) -> Result { return CWgmmaFence{}; },
+      [&](const kir::WgmmaFence& s) -> Result { return CWgmmaFence{s.touched}; },
       [&](const kir::WgmmaCommit&) -> Result { return CWgmmaCommit{}; },
       [&](const kir::WgmmaWait& s) -> Result {
         return CWgmmaWait{s.pending, Retires(s.retires)};

@@ -44,7 +44,7 @@ struct CWgmma {
   };
   std::vector<PerWarp> warps;
 };
-struct CWgmmaFence {};
+struct CWgmmaFence { std::vector<BufferId> touched; };
 struct CWgmmaCommit {};
 struct CWgmmaWait { int pending; std::vector<CRetired> retires; };
 

@@ -20,6 +20,7 @@ struct Registers {
   std::vector<uint64_t> read_point, write_point;
   uint32_t wgmma_acc = 0, wgmma_a = 0;  // the last group that accumulates into, or multiplies from them; 0: none
   bool needs_fence = false;             // touched since the last WgmmaFence
+  bool unnamed = false;                 // touched, and neither named by a WgmmaFence nor cleared by a wgmma since
 };
 
 // One vector of a cp.async on its way.

@@ -3,6 +3,7 @@
 extern "C" __global__ void __launch_bounds__(160, 1)
 hopper_attention(const bf16* __restrict__ Q, const bf16* __restrict__ K, const bf16* __restrict__ V, float* O, const __grid_constant__ TensorMap Q_map, const __grid_constant__ TensorMap K_map, const __grid_constant__ TensorMap V_map, int M, int N) {
   extern __shared__ __align__(1024) u8 smem[];
+  wgmma_registers_f32x32(S);
   const u32 smem_base = shared_address(smem);
   const int lane = threadIdx.x & 31;
   const int block_warp = __shfl_sync(0xffffffffu, threadIdx.x >> 5, 0);
@@ -51,20 +52,22 @@ hopper_attention(const bf16* __restrict__ Q, const bf16* __restrict__ K, const b
         #pragma unroll 1
         for (int t = 0; t < trips; ++t) {
           float S[32];
+          wgmma_forget_f32x32(S);
           mbarrier_wait(k_full + k_slot * 8, k_phase);
           wgmma_fence();
           // S += Q_tile * K_tile, wgmma 64x64x64
+          wgmma_forget_f32x32(S);
           {
             const u64 a = wgmma_operand<128>(smem_base);
             const u64 b = wgmma_operand<128>(smem_base + 8192) + k_slot * 512;
             #pragma unroll
             for (int k = 0; k < 4; ++k) {
-              wgmma_m64n64k16_f32_bf16_bf16_kk(S, a + k * 2, b + k * 2, k > 0);
+              wgmma_m64n64k16_f32_bf16_bf16_kk_r0(S, a + k * 2, b + k * 2, k > 0);
             }
           }
           wgmma_commit();
           wgmma_wait<0>();
-          settle(S);
+          wgmma_take_f32x32(S);
           __syncwarp();
           if (lane == 0) mbarrier_arrive(k_empty + k_slot * 8);
           if (++k_slot == 2) { k_slot = 0; k_phase ^= 1; }
@@ -96,6 +99,8 @@ hopper_attention(const bf16* __restrict__ Q, const bf16* __restrict__ K, const b
             }
           }
           mbarrier_wait(v_full + v_slot * 8, v_phase);
+          settle(O_acc);
+          settle(P);
           wgmma_fence();
           // O_acc += P * V_tile, wgmma 64x64x64
           {

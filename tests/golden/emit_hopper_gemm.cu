@@ -171,29 +171,45 @@ DEV void stmatrix_trans(u32 row, u32 r0) { asm volatile("stmatrix.sync.aligned.m
 // This thread's writes to shared memory become visible to wgmma and TMA.
 DEV void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 #endif
-#ifndef wgmma_m64n256k16_f32_bf16_bf16_kk
-#define wgmma_m64n256k16_f32_bf16_bf16_kk wgmma_m64n256k16_f32_bf16_bf16_kk
+#ifndef wgmma_registers_f32x128
+#define wgmma_registers_f32x128(d) asm volatile(".reg .f32 " #d "_r<128>;")
+#endif
+#ifndef wgmma_forget_f32x128
+#define wgmma_forget_f32x128(d) asm volatile("{ .reg .f32 u; mov.f32 " #d "_r0, u; mov.f32 " #d "_r1, u; mov.f32 " #d "_r2, u; mov.f32 " #d "_r3, u; mov.f32 " #d "_r4, u; mov.f32 " #d "_r5, u; mov.f32 " #d "_r6, u; mov.f32 " #d "_r7, u; mov.f32 " #d "_r8, u; mov.f32 " #d "_r9, u; mov.f32 " #d "_r10, u; mov.f32 " #d "_r11, u; mov.f32 " #d "_r12, u; mov.f32 " #d "_r13, u; mov.f32 " #d "_r14, u; mov.f32 " #d "_r15, u; mov.f32 " #d "_r16, u; mov.f32 " #d "_r17, u; mov.f32 " #d "_r18, u; mov.f32 " #d "_r19, u; mov.f32 " #d "_r20, u; mov.f32 " #d "_r21, u; mov.f32 " #d "_r22, u; mov.f32 " #d "_r23, u; mov.f32 " #d "_r24, u; mov.f32 " #d "_r25, u; mov.f32 " #d "_r26, u; mov.f32 " #d "_r27, u; mov.f32 " #d "_r28, u; mov.f32 " #d "_r29, u; mov.f32 " #d "_r30, u; mov.f32 " #d "_r31, u; mov.f32 " #d "_r32, u; mov.f32 " #d "_r33, u; mov.f32 " #d "_r34, u; mov.f32 " #d "_r35, u; mov.f32 " #d "_r36, u; mov.f32 " #d "_r37, u; mov.f32 " #d "_r38, u; mov.f32 " #d "_r39, u; mov.f32 " #d "_r40, u; mov.f32 " #d "_r41, u; mov.f32 " #d "_r42, u; mov.f32 " #d "_r43, u; mov.f32 " #d "_r44, u; mov.f32 " #d "_r45, u; mov.f32 " #d "_r46, u; mov.f32 " #d "_r47, u; mov.f32 " #d "_r48, u; mov.f32 " #d "_r49, u; mov.f32 " #d "_r50, u; mov.f32 " #d "_r51, u; mov.f32 " #d "_r52, u; mov.f32 " #d "_r53, u; mov.f32 " #d "_r54, u; mov.f32 " #d "_r55, u; mov.f32 " #d "_r56, u; mov.f32 " #d "_r57, u; mov.f32 " #d "_r58, u; mov.f32 " #d "_r59, u; mov.f32 " #d "_r60, u; mov.f32 " #d "_r61, u; mov.f32 " #d "_r62, u; mov.f32 " #d "_r63, u; mov.f32 " #d "_r64, u; mov.f32 " #d "_r65, u; mov.f32 " #d "_r66, u; mov.f32 " #d "_r67, u; mov.f32 " #d "_r68, u; mov.f32 " #d "_r69, u; mov.f32 " #d "_r70, u; mov.f32 " #d "_r71, u; mov.f32 " #d "_r72, u; mov.f32 " #d "_r73, u; mov.f32 " #d "_r74, u; mov.f32 " #d "_r75, u; mov.f32 " #d "_r76, u; mov.f32 " #d "_r77, u; mov.f32 " #d "_r78, u; mov.f32 " #d "_r79, u; mov.f32 " #d "_r80, u; mov.f32 " #d "_r81, u; mov.f32 " #d "_r82, u; mov.f32 " #d "_r83, u; mov.f32 " #d "_r84, u; mov.f32 " #d "_r85, u; mov.f32 " #d "_r86, u; mov.f32 " #d "_r87, u; mov.f32 " #d "_r88, u; mov.f32 " #d "_r89, u; mov.f32 " #d "_r90, u; mov.f32 " #d "_r91, u; mov.f32 " #d "_r92, u; mov.f32 " #d "_r93, u; mov.f32 " #d "_r94, u; mov.f32 " #d "_r95, u; mov.f32 " #d "_r96, u; mov.f32 " #d "_r97, u; mov.f32 " #d "_r98, u; mov.f32 " #d "_r99, u; mov.f32 " #d "_r100, u; mov.f32 " #d "_r101, u; mov.f32 " #d "_r102, u; mov.f32 " #d "_r103, u; mov.f32 " #d "_r104, u; mov.f32 " #d "_r105, u; mov.f32 " #d "_r106, u; mov.f32 " #d "_r107, u; mov.f32 " #d "_r108, u; mov.f32 " #d "_r109, u; mov.f32 " #d "_r110, u; mov.f32 " #d "_r111, u; mov.f32 " #d "_r112, u; mov.f32 " #d "_r113, u; mov.f32 " #d "_r114, u; mov.f32 " #d "_r115, u; mov.f32 " #d "_r116, u; mov.f32 " #d "_r117, u; mov.f32 " #d "_r118, u; mov.f32 " #d "_r119, u; mov.f32 " #d "_r120, u; mov.f32 " #d "_r121, u; mov.f32 " #d "_r122, u; mov.f32 " #d "_r123, u; mov.f32 " #d "_r124, u; mov.f32 " #d "_r125, u; mov.f32 " #d "_r126, u; mov.f32 " #d "_r127, u; }")
+#endif
+#ifndef wgmma_take_f32x128
+#define wgmma_take_f32x128(d) do { \
+  asm volatile("mov.f32 %0, " #d "_r0; mov.f32 %1, " #d "_r1; mov.f32 %2, " #d "_r2; mov.f32 %3, " #d "_r3; mov.f32 %4, " #d "_r4; mov.f32 %5, " #d "_r5; mov.f32 %6, " #d "_r6; mov.f32 %7, " #d "_r7; mov.f32 %8, " #d "_r8; mov.f32 %9, " #d "_r9; mov.f32 %10, " #d "_r10; mov.f32 %11, " #d "_r11; mov.f32 %12, " #d "_r12; mov.f32 %13, " #d "_r13; mov.f32 %14, " #d "_r14; mov.f32 %15, " #d "_r15; " : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]), "=f"(d[4]), "=f"(d[5]), "=f"(d[6]), "=f"(d[7]), "=f"(d[8]), "=f"(d[9]), "=f"(d[10]), "=f"(d[11]), "=f"(d[12]), "=f"(d[13]), "=f"(d[14]), "=f"(d[15])); \
+  asm volatile("mov.f32 %0, " #d "_r16; mov.f32 %1, " #d "_r17; mov.f32 %2, " #d "_r18; mov.f32 %3, " #d "_r19; mov.f32 %4, " #d "_r20; mov.f32 %5, " #d "_r21; mov.f32 %6, " #d "_r22; mov.f32 %7, " #d "_r23; mov.f32 %8, " #d "_r24; mov.f32 %9, " #d "_r25; mov.f32 %10, " #d "_r26; mov.f32 %11, " #d "_r27; mov.f32 %12, " #d "_r28; mov.f32 %13, " #d "_r29; mov.f32 %14, " #d "_r30; mov.f32 %15, " #d "_r31; " : "=f"(d[16]), "=f"(d[17]), "=f"(d[18]), "=f"(d[19]), "=f"(d[20]), "=f"(d[21]), "=f"(d[22]), "=f"(d[23]), "=f"(d[24]), "=f"(d[25]), "=f"(d[26]), "=f"(d[27]), "=f"(d[28]), "=f"(d[29]), "=f"(d[30]), "=f"(d[31])); \
+  asm volatile("mov.f32 %0, " #d "_r32; mov.f32 %1, " #d "_r33; mov.f32 %2, " #d "_r34; mov.f32 %3, " #d "_r35; mov.f32 %4, " #d "_r36; mov.f32 %5, " #d "_r37; mov.f32 %6, " #d "_r38; mov.f32 %7, " #d "_r39; mov.f32 %8, " #d "_r40; mov.f32 %9, " #d "_r41; mov.f32 %10, " #d "_r42; mov.f32 %11, " #d "_r43; mov.f32 %12, " #d "_r44; mov.f32 %13, " #d "_r45; mov.f32 %14, " #d "_r46; mov.f32 %15, " #d "_r47; " : "=f"(d[32]), "=f"(d[33]), "=f"(d[34]), "=f"(d[35]), "=f"(d[36]), "=f"(d[37]), "=f"(d[38]), "=f"(d[39]), "=f"(d[40]), "=f"(d[41]), "=f"(d[42]), "=f"(d[43]), "=f"(d[44]), "=f"(d[45]), "=f"(d[46]), "=f"(d[47])); \
+  asm volatile("mov.f32 %0, " #d "_r48; mov.f32 %1, " #d "_r49; mov.f32 %2, " #d "_r50; mov.f32 %3, " #d "_r51; mov.f32 %4, " #d "_r52; mov.f32 %5, " #d "_r53; mov.f32 %6, " #d "_r54; mov.f32 %7, " #d "_r55; mov.f32 %8, " #d "_r56; mov.f32 %9, " #d "_r57; mov.f32 %10, " #d "_r58; mov.f32 %11, " #d "_r59; mov.f32 %12, " #d "_r60; mov.f32 %13, " #d "_r61; mov.f32 %14, " #d "_r62; mov.f32 %15, " #d "_r63; " : "=f"(d[48]), "=f"(d[49]), "=f"(d[50]), "=f"(d[51]), "=f"(d[52]), "=f"(d[53]), "=f"(d[54]), "=f"(d[55]), "=f"(d[56]), "=f"(d[57]), "=f"(d[58]), "=f"(d[59]), "=f"(d[60]), "=f"(d[61]), "=f"(d[62]), "=f"(d[63])); \
+  asm volatile("mov.f32 %0, " #d "_r64; mov.f32 %1, " #d "_r65; mov.f32 %2, " #d "_r66; mov.f32 %3, " #d "_r67; mov.f32 %4, " #d "_r68; mov.f32 %5, " #d "_r69; mov.f32 %6, " #d "_r70; mov.f32 %7, " #d "_r71; mov.f32 %8, " #d "_r72; mov.f32 %9, " #d "_r73; mov.f32 %10, " #d "_r74; mov.f32 %11, " #d "_r75; mov.f32 %12, " #d "_r76; mov.f32 %13, " #d "_r77; mov.f32 %14, " #d "_r78; mov.f32 %15, " #d "_r79; " : "=f"(d[64]), "=f"(d[65]), "=f"(d[66]), "=f"(d[67]), "=f"(d[68]), "=f"(d[69]), "=f"(d[70]), "=f"(d[71]), "=f"(d[72]), "=f"(d[73]), "=f"(d[74]), "=f"(d[75]), "=f"(d[76]), "=f"(d[77]), "=f"(d[78]), "=f"(d[79])); \
+  asm volatile("mov.f32 %0, " #d "_r80; mov.f32 %1, " #d "_r81; mov.f32 %2, " #d "_r82; mov.f32 %3, " #d "_r83; mov.f32 %4, " #d "_r84; mov.f32 %5, " #d "_r85; mov.f32 %6, " #d "_r86; mov.f32 %7, " #d "_r87; mov.f32 %8, " #d "_r88; mov.f32 %9, " #d "_r89; mov.f32 %10, " #d "_r90; mov.f32 %11, " #d "_r91; mov.f32 %12, " #d "_r92; mov.f32 %13, " #d "_r93; mov.f32 %14, " #d "_r94; mov.f32 %15, " #d "_r95; " : "=f"(d[80]), "=f"(d[81]), "=f"(d[82]), "=f"(d[83]), "=f"(d[84]), "=f"(d[85]), "=f"(d[86]), "=f"(d[87]), "=f"(d[88]), "=f"(d[89]), "=f"(d[90]), "=f"(d[91]), "=f"(d[92]), "=f"(d[93]), "=f"(d[94]), "=f"(d[95])); \
+  asm volatile("mov.f32 %0, " #d "_r96; mov.f32 %1, " #d "_r97; mov.f32 %2, " #d "_r98; mov.f32 %3, " #d "_r99; mov.f32 %4, " #d "_r100; mov.f32 %5, " #d "_r101; mov.f32 %6, " #d "_r102; mov.f32 %7, " #d "_r103; mov.f32 %8, " #d "_r104; mov.f32 %9, " #d "_r105; mov.f32 %10, " #d "_r106; mov.f32 %11, " #d "_r107; mov.f32 %12, " #d "_r108; mov.f32 %13, " #d "_r109; mov.f32 %14, " #d "_r110; mov.f32 %15, " #d "_r111; " : "=f"(d[96]), "=f"(d[97]), "=f"(d[98]), "=f"(d[99]), "=f"(d[100]), "=f"(d[101]), "=f"(d[102]), "=f"(d[103]), "=f"(d[104]), "=f"(d[105]), "=f"(d[106]), "=f"(d[107]), "=f"(d[108]), "=f"(d[109]), "=f"(d[110]), "=f"(d[111])); \
+  asm volatile("mov.f32 %0, " #d "_r112; mov.f32 %1, " #d "_r113; mov.f32 %2, " #d "_r114; mov.f32 %3, " #d "_r115; mov.f32 %4, " #d "_r116; mov.f32 %5, " #d "_r117; mov.f32 %6, " #d "_r118; mov.f32 %7, " #d "_r119; mov.f32 %8, " #d "_r120; mov.f32 %9, " #d "_r121; mov.f32 %10, " #d "_r122; mov.f32 %11, " #d "_r123; mov.f32 %12, " #d "_r124; mov.f32 %13, " #d "_r125; mov.f32 %14, " #d "_r126; mov.f32 %15, " #d "_r127; " : "=f"(d[112]), "=f"(d[113]), "=f"(d[114]), "=f"(d[115]), "=f"(d[116]), "=f"(d[117]), "=f"(d[118]), "=f"(d[119]), "=f"(d[120]), "=f"(d[121]), "=f"(d[122]), "=f"(d[123]), "=f"(d[124]), "=f"(d[125]), "=f"(d[126]), "=f"(d[127])); \
+} while (0)
+#endif
+#ifndef wgmma_m64n256k16_f32_bf16_bf16_kk_r0
 // d[64, 256] = a[64, 16] * b[256, 16] + (keep ? d : 0)
-DEV void wgmma_m64n256k16_f32_bf16_bf16_kk(float* d, u64 a, u64 b, bool keep) {
-  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %130, 0;\n wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
-               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
-               "%128, %129, p, 1, 1, 0, 0;\n}"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-                 "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-                 "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-                 "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
-                 "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-                 "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-                 "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-                 "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
-               : "l"(a), "l"(b), "r"((int)keep));
-}
+#define wgmma_m64n256k16_f32_bf16_bf16_kk_r0(d, a, b, keep) \
+  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %2, 0;\n wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" \
+               #d "_r0, " #d "_r1, " #d "_r2, " #d "_r3, " #d "_r4, " #d "_r5, " #d "_r6, " #d "_r7, " #d "_r8, " #d "_r9, " #d "_r10, " #d "_r11, " #d "_r12, " #d "_r13, " #d "_r14, " #d "_r15, " \
+               #d "_r16, " #d "_r17, " #d "_r18, " #d "_r19, " #d "_r20, " #d "_r21, " #d "_r22, " #d "_r23, " #d "_r24, " #d "_r25, " #d "_r26, " #d "_r27, " #d "_r28, " #d "_r29, " #d "_r30, " #d "_r31, " \
+               #d "_r32, " #d "_r33, " #d "_r34, " #d "_r35, " #d "_r36, " #d "_r37, " #d "_r38, " #d "_r39, " #d "_r40, " #d "_r41, " #d "_r42, " #d "_r43, " #d "_r44, " #d "_r45, " #d "_r46, " #d "_r47, " \
+               #d "_r48, " #d "_r49, " #d "_r50, " #d "_r51, " #d "_r52, " #d "_r53, " #d "_r54, " #d "_r55, " #d "_r56, " #d "_r57, " #d "_r58, " #d "_r59, " #d "_r60, " #d "_r61, " #d "_r62, " #d "_r63, " \
+               #d "_r64, " #d "_r65, " #d "_r66, " #d "_r67, " #d "_r68, " #d "_r69, " #d "_r70, " #d "_r71, " #d "_r72, " #d "_r73, " #d "_r74, " #d "_r75, " #d "_r76, " #d "_r77, " #d "_r78, " #d "_r79, " \
+               #d "_r80, " #d "_r81, " #d "_r82, " #d "_r83, " #d "_r84, " #d "_r85, " #d "_r86, " #d "_r87, " #d "_r88, " #d "_r89, " #d "_r90, " #d "_r91, " #d "_r92, " #d "_r93, " #d "_r94, " #d "_r95, " \
+               #d "_r96, " #d "_r97, " #d "_r98, " #d "_r99, " #d "_r100, " #d "_r101, " #d "_r102, " #d "_r103, " #d "_r104, " #d "_r105, " #d "_r106, " #d "_r107, " #d "_r108, " #d "_r109, " #d "_r110, " #d "_r111, " \
+               #d "_r112, " #d "_r113, " #d "_r114, " #d "_r115, " #d "_r116, " #d "_r117, " #d "_r118, " #d "_r119, " #d "_r120, " #d "_r121, " #d "_r122, " #d "_r123, " #d "_r124, " #d "_r125, " #d "_r126, " #d "_r127}, " \
+               "%0, %1, p, 1, 1, 0, 0;\n}" \
+               :: "l"(a), "l"(b), "r"((int)(keep)))
 #endif
 
 // hopper_gemm for sm_90a
 extern "C" __global__ void __launch_bounds__(384, 1)
 hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, const __grid_constant__ TensorMap A_map, const __grid_constant__ TensorMap B_map, const __grid_constant__ TensorMap C_map, int M, int N, int K) {
   extern __shared__ __align__(1024) u8 smem[];
+  wgmma_registers_f32x128(acc);
   const u32 smem_base = shared_address(smem);
   const int lane = threadIdx.x & 31;
   const int block_warp = __shfl_sync(0xffffffffu, threadIdx.x >> 5, 0);
@@ -225,6 +241,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
         int bx, by;
         raster(tile, (u32)((N + 255) >> 8), (u32)((M + 127) >> 7), 16, bx, by);
         float acc[128];
+        wgmma_forget_f32x128(acc);
         #pragma unroll 1
         for (int t = 0; t < trips; ++t) {
           mbarrier_wait(ab_full + ab_slot * 8, ab_phase);
@@ -235,7 +252,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
             const u64 b = wgmma_operand<128>(smem_base + 65536) + ab_slot * 2048;
             #pragma unroll
             for (int k = 0; k < 4; ++k) {
-              wgmma_m64n256k16_f32_bf16_bf16_kk(acc, a + k * 2, b + k * 2, k > 0 || t != 0);
+              wgmma_m64n256k16_f32_bf16_bf16_kk_r0(acc, a + k * 2, b + k * 2, k > 0 || t != 0);
             }
           }
           wgmma_commit();
@@ -247,7 +264,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
           if (++ab_slot == 4) { ab_slot = 0; ab_phase ^= 1; }
         }
         wgmma_wait<0>();
-        settle(acc);
+        wgmma_take_f32x128(acc);
         if (trips > 0) {
           __syncwarp();
           if (lane == 0) mbarrier_arrive(ab_empty + behind<4>(ab_slot, 1) * 8);

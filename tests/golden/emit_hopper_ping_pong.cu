@@ -3,6 +3,7 @@
 extern "C" __global__ void __launch_bounds__(384, 1)
 hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, const __grid_constant__ TensorMap A_map, const __grid_constant__ TensorMap B_map, const __grid_constant__ TensorMap C_map, int M, int N, int K) {
   extern __shared__ __align__(1024) u8 smem[];
+  wgmma_registers_f32x192(acc);
   const u32 smem_base = shared_address(smem);
   const int lane = threadIdx.x & 31;
   const int block_warp = __shfl_sync(0xffffffffu, threadIdx.x >> 5, 0);
@@ -37,6 +38,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
         int bx, by;
         raster(tile, (u32)div_positive(N + 191, 192), (u32)((M + 127) >> 7), 16, bx, by);
         float acc[192];
+        wgmma_forget_f32x192(acc);
         barrier_sync<256>(3 + instance);
         #pragma unroll 1
         for (int t = 0; t < trips; ++t) {
@@ -48,10 +50,8 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
             const u64 b = wgmma_operand<128>(smem_base + 65536, 8192) + ab_slot * 1536;
             #pragma unroll
             for (int k = 0; k < 4; ++k) {
-              #pragma unroll
-              for (int i = 0; i < 2; ++i) {
-                wgmma_m64n192k16_f32_bf16_bf16_km(acc + i * 96, a + i * 512 + k * 2, b + k * 128, k > 0 || t != 0);
-              }
+              wgmma_m64n192k16_f32_bf16_bf16_km_r0(acc, a + k * 2, b + k * 128, k > 0 || t != 0);
+              wgmma_m64n192k16_f32_bf16_bf16_km_r96(acc, a + k * 2 + 512, b + k * 128, k > 0 || t != 0);
             }
           }
           wgmma_commit();
@@ -64,7 +64,7 @@ hopper_gemm(const bf16* __restrict__ A, const bf16* __restrict__ B, bf16* C, con
         }
         barrier_arrive<256>(4 - instance);
         wgmma_wait<0>();
-        settle(acc);
+        wgmma_take_f32x192(acc);
         if (trips > 0) {
           __syncwarp();
           if (lane == 0) mbarrier_arrive(ab_empty + behind<4>(ab_slot, 1) * 8);

@@ -107,6 +107,15 @@ TEST(HopperFaults, MissingWgmmaFence) {
   ExpectMessage([](kir::Kernel& k) { Erase<kir::WgmmaFence>(MainLoop(ConsumerBody(k))); },
                 {"Wgmma(acc)", "acc were touched and no WgmmaFence"});
 }
+TEST(HopperFaults, WgmmaFenceThatDoesNotNameTheAccumulator) {
+  ExpectMessage(
+      [](kir::Kernel& k) {
+        for (kir::Stmt& stmt : MainLoop(ConsumerBody(k))) {
+          if (auto* product = std::get_if<kir::Wgmma>(&stmt.op)) product->zero = {};
+        }
+      },
+      {"Wgmma(acc)", "acc were touched and no WgmmaFence since then names them"});
+}
 TEST(HopperFaults, MissingProxyFence) {
   ExpectMessage([](kir::Kernel& k) { Erase<kir::ProxyFence>(TileBody(ConsumerBody(k))); },
                 {"TmaStore(C_tile to C)", "without a ProxyFence", "C_tile"});

@@ -286,7 +286,7 @@ class AttentionMaker : HopperMaker {
         Add(kir::Declare{p});
         Add(WholeCopy(kir::CopyMethod::kRegister, p, s, k.buffers[p].layout));
         Add(kir::Acquire{v_ring_});
-        Add(kir::WgmmaFence{});
+        Add(kir::WgmmaFence{{o, p}});
         Add(kir::Wgmma{
             o, Access(p, {Int(0), Int(0)}, {0, 1}), Operand(v_tile_, Slot(v_ring_), true), kBlock, kBlock, kBlock, {}, no});
         Add(kir::WgmmaCommit{});

@@ -93,7 +93,9 @@ inline unsigned short fma_bf16_bits(unsigned short a, unsigned short b, unsigned
 #include <ucontext.h>
 
 #include <functional>
+#include <map>
 #include <random>
+#include <string>
 #include <vector>
 
 struct uint2 { unsigned x, y; };
@@ -134,6 +136,7 @@ struct Thread {
   bool done = false;
   std::vector<Copy> open;                  // issued, not committed
   std::vector<std::vector<Copy>> groups;   // committed, not complete
+  std::map<std::string, std::vector<unsigned>> ptx_registers;  // that PTX declares, by accumulator
 };
 struct Meeting {  // of the threads of a warp, or of the block
   size_t arrived = 0, generation = 0;

@@ -253,6 +253,18 @@ void Wgmma(D* d, const unsigned* a, unsigned long long b, bool keep) {
   Products<kN, kK, B, kBKMajor>(d, b, keep, [&](int row, int k) { return argument.rows[row % 16][k]; });
 }
 
+// A thread's registers of PTX for the accumulator whose array is `d`.
+template <class T, size_t kCount>
+T* PtxRegisters(T (&)[kCount], const char* name) {
+  std::vector<unsigned>& registers = current->ptx_registers[name];
+  registers.resize(std::max(registers.size(), kCount), 0xffffffffu);  // NaN
+  return reinterpret_cast<T*>(registers.data());
+}
+template <class T, size_t kCount>
+void Forget(T (&d)[kCount], const char* name) { std::memset(PtxRegisters(d, name), 0xff, sizeof d); }
+template <class T, size_t kCount>
+void Take(T (&d)[kCount], const char* name) { std::memcpy(d, PtxRegisters(d, name), sizeof d); }
+
 // ---- stmatrix
 template <bool kTrans, typename... Registers>
 void Stmatrix(unsigned row, Registers... registers) {

@@ -49,20 +49,36 @@ std::string Launcher(const std::string& source, const std::string& symbol, size_
          "}\n";
 }
 
-// The functions of wgmma that `source` defines, as host functions: wgmma_m64n256k16_f32_bf16_bf16_kk.
+// wgmma_m64n256k16_f32_bf16_bf16_kk as a host function; where _r64 follows, of an accumulator in registers of PTX, from its
+// register 64 on.
+std::string HostProduct(const std::string& name) {
+  std::vector<std::string> parts;
+  std::istringstream words(name);
+  for (std::string part; std::getline(words, part, '_');) parts.push_back(part);
+  const size_t k = parts[1].find('k');
+  for (size_t i : {3, 4}) parts[i][0] = static_cast<char>(std::toupper(static_cast<unsigned char>(parts[i][0])));
+  const std::string function = "host::Wgmma<" + parts[1].substr(4, k - 4) + ", " + parts[1].substr(k + 1) + ", host::" +
+                               parts[3] + ", host::" + parts[4] + (parts[5][0] == 'm' ? ", false" : ", true") +
+                               (parts[5][1] == 'm' ? ", false>" : ", true>");
+  if (parts.size() == 6) return "#define " + name + " " + function + "\n";
+  return "#define " + name + "(d, a, b, keep) " + function + "(host::PtxRegisters(d, #d) + " + parts[6].substr(1) +
+         ", a, b, keep)\n";
+}
+
+// What `source` defines for wgmma, for the host.
 std::string HostProducts(const std::string& source) {
   const std::string guard = "#ifndef wgmma_";
   std::string text;
   for (size_t at = source.find(guard); at != std::string::npos; at = source.find(guard, at + 1)) {
     const std::string name = source.substr(at + 8, source.find('\n', at) - at - 8);
-    std::vector<std::string> parts;
-    std::istringstream words(name);
-    for (std::string part; std::getline(words, part, '_');) parts.push_back(part);
-    const size_t k = parts[1].find('k');
-    for (size_t i : {3, 4}) parts[i][0] = static_cast<char>(std::toupper(static_cast<unsigned char>(parts[i][0])));
-    text += "#define " + name + " host::Wgmma<" + parts[1].substr(4, k - 4) + ", " + parts[1].substr(k + 1) +
-            ", host::" + parts[3] + ", host::" + parts[4] + ", " + (parts[5][0] == 'm' ? "false, " : "true, ") +
-            (parts[5][1] == 'm' ? "false>\n" : "true>\n");
+    const std::string action = name.substr(6, name.find('_', 6) - 6);
+    if (action == "registers") {
+      text += "#define " + name + "(d)\n";
+    } else if (action == "forget" || action == "take") {
+      text += "#define " + name + "(d) host::" + (action == "take" ? "Take" : "Forget") + "(d, #d)\n";
+    } else {
+      text += HostProduct(name);
+    }
   }
   return text;
 }
