@@ -103,6 +103,15 @@ TEST_F(HandWritten, SingleThreadsArrive) {
   for (const char* entry : {"thread_arrives", "lanes_arrive", "rounds_of_arrivals"}) Check(entry, {{}});
   Check("matmul_elected", Products({0, 32, 64, 96, 160, 1024}));
 }
+TEST_F(HandWritten, SingleThreadsWait) {
+  for (const char* entry : {"threads_wait", "one_waits_for_all"}) Check(entry, {{}});
+}
+TEST_F(HandWritten, AnnouncedBytes) {
+  for (const int64_t stages : {1, 2, 3}) Check("matmul_announced", Products({0, 32, 64, 96, 160, 1000, 1024}), {{"stages", stages}});
+  Check("matmul_announced", Products({64, 1024}), {{"late", true}});
+  Check("matmul_announced", {{{"M", 65}, {"N", 67}, {"K", 500}}});  // rows that TMA cannot take
+  Check("matmul_announced_by_all", Products({0, 32, 64, 160, 1024}));
+}
 TEST_F(HandWritten, ValuesBeforeAtomics) {
   for (const char* entry : {"tickets", "of_the_block", "by_thread", "in_memory", "in_turn"}) Check(entry, {{}}, {}, "atomics.py");
   for (const char* op : {"add", "max", "min"}) {
