@@ -19,6 +19,7 @@ struct Digit {
 // The digits that `index` · weight is the sum of; false for anything else.
 bool AddDigits(const ExprArena& arena, Expr index, const std::vector<VarId>& vars, int64_t weight, std::vector<Digit>* digits) {
   const ExprNode& node = arena[index];
+  if (arena.IsInt(index, 0)) return true;
   if (node.op == ExprOp::kCast && node.dtype == DType::kIndex) return AddDigits(arena, node.args[0], vars, weight, digits);
   if (node.op == ExprOp::kAdd) return AddDigits(arena, node.args[0], vars, weight, digits) && AddDigits(arena, node.args[1], vars, weight, digits);
   int64_t factor = 0;
@@ -33,12 +34,15 @@ bool AddDigits(const ExprArena& arena, Expr index, const std::vector<VarId>& var
 std::optional<std::vector<int>> Follows(const ExprArena& arena, Expr index, const std::vector<VarId>& vars, const std::vector<int64_t>& extents) {
   std::vector<Digit> digits;
   if (!AddDigits(arena, index, vars, 1, &digits)) return std::nullopt;
+  for (Digit& digit : digits) {
+    if (extents[static_cast<size_t>(digit.dim)] == 1 && digits.size() > 1) digit.weight = INT64_MAX;  // always 0: it may stand anywhere
+  }
   std::stable_sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.weight < b.weight; });
   std::vector<int> dims;
   int64_t below = 1;
   for (const Digit& digit : digits) {
     const int64_t extent = extents[static_cast<size_t>(digit.dim)];
-    if (digit.weight != below || (extent < 1 && digits.size() > 1)) return std::nullopt;
+    if ((digit.weight != below && digit.weight != INT64_MAX) || (extent < 1 && digits.size() > 1)) return std::nullopt;
     below *= extent;
     dims.push_back(digit.dim);
   }

@@ -86,5 +86,6 @@ absl::Status SplitLoops(TileState& state);
 absl::Status HoistMemoryAccesses(TileState& state);
 absl::Status FindSlots(TileState& state);
 absl::Status SolveLayouts(TileState& state);
+absl::Status CheckRegisters(TileState& state);
 
 }  // namespace tilert
