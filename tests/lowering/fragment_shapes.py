@@ -150,3 +150,55 @@ def seen_twice(X, part=32):
         T.atomic_add(s[0:64, 0:32], u[64:128, 0:32])
         T.copy(s, Z)
     return Y, Z
+
+
+@tilelang.jit
+def stored_in_parts(A, B, block_M=64, block_N=64, block_K=32, parts=2, threads=128, dtype="float16"):
+    """A product that leaves through a tile of a part of its rows, one part after the other (examples/deepseek_v32/sparse_mla_bwd)."""
+    M, N, K = T.const("M, N, K")
+    A: T.Tensor((M, K), dtype)
+    B: T.Tensor((K, N), dtype)
+    C = T.empty((M, N), "float32")
+    rows = block_M // parts
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by_):
+        a = T.alloc_shared((block_M, block_K), dtype)
+        b = T.alloc_shared((block_K, block_N), dtype)
+        acc = T.alloc_fragment((block_M, block_N), "float32")
+        scale = T.alloc_fragment((block_M,), "float32")
+        part = T.alloc_shared((rows, block_N), "float32")
+        T.clear(acc)
+        T.fill(scale, 0.5)
+        for k in T.serial(T.ceildiv(K, block_K)):
+            T.copy(A[by_ * block_M, k * block_K], a)
+            T.copy(B[k * block_K, bx * block_N], b)
+            T.gemm(a, b, acc)
+        for s in range(parts):
+            for i, j in T.Parallel(block_M, block_N):
+                if i < rows:
+                    part[i, j] = acc[i + s * rows, j] * 2.0 * scale[i]
+            T.copy(part, C[by_ * block_M + s * rows, bx * block_N])
+    return C
+
+
+@tilelang.jit
+def windows(A, rows=24, cols=40, threads=64):
+    """Parts of fragments that begin in their middle, in both dimensions, read and written; beyond the end there is nothing."""
+    M = T.const("M")
+    A: T.Tensor((M, rows, cols), "float32")
+    B = T.empty((M, rows, cols), "float32")
+    C = T.empty((M, rows, cols), "float32")
+    with T.Kernel(M, threads=threads) as m:
+        x = T.alloc_fragment((rows, cols), "float32")
+        y = T.alloc_shared((rows, cols), "float32")
+        T.copy(A[m, 0:rows, 0:cols], x)
+        T.clear(y)
+        for i, j in T.Parallel(rows - 7, cols - 9):
+            y[i, j] = x[i + 7, j + 9] + i
+        for k in T.serial(3):
+            for i, j in T.Parallel(5, cols):
+                x[i + k * 6 + 1, j] = -x[i + k * 6 + 1, j] * (j + 1)
+        for i, j in T.Parallel(rows, 8):
+            y[i, j + 32] = x[i + 3, j + 30]
+        T.copy(x, B[m, 0:rows, 0:cols])
+        T.copy(y, C[m, 0:rows, 0:cols])
+    return B, C

@@ -58,6 +58,21 @@ TEST(FragmentShapes, Digits) {
   }
 }
 
+// A loop over a part of a fragment follows the fragment.
+TEST(FragmentShapes, Parts) {
+  const auto products = [](int64_t m, int64_t n, int64_t k) { return Tensors{{kF16, {m, k}}, {kF16, {k, n}}, {kF32, {m, n}}}; };
+  for (const char* settings : {"parts=1", "parts=2", "parts=4", "threads=256", "block_M=48 parts=3"}) {
+    const Program program = Compiled("stored_in_parts", settings);
+    ExpectAgrees(program, {products(64, 64, 64), products(100, 72, 40)}, 1, kSums, settings);
+    for (const char* arch : {"sm_80", "sm_90a"}) EXPECT_THAT(KernelText(program, arch), Not(HasSubstr("shared acc_stage"))) << settings << " " << arch;
+  }
+  for (const char* settings : {"threads=32", "threads=128", "rows=17 cols=41"}) {
+    const int64_t rows = settings[0] == 'r' ? 17 : 24, cols = settings[0] == 'r' ? 41 : 40;
+    const Shape shape = {2, rows, cols};
+    ExpectAgrees(Compiled("windows", settings), {{{kF32, shape}, {kF32, shape}, {kF32, shape}}}, 2, {}, settings);
+  }
+}
+
 // Rows that need nothing are jumped over as a whole, whoever holds them.
 TEST(RowGuards, BetweenProducts) {
   const auto tensors = [](int64_t m, int64_t n, int64_t k) {
