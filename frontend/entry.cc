@@ -40,7 +40,8 @@ Value Interpreter::DeclareParam(const std::string& name, const Value& annotation
     const bool taken = !dim && std::any_of(dims.begin(), dims.end(), [&](const auto& other) { return other.name == name; });
     if (!taken) return builder_->Scalar(name, type, dim);
     return Fail(range, absl::StrCat("the scalar '", name, "' has the name of a dim"),
-                Cat("rename one of them; a scalar that gives the dim its value is written T.scalar(\"", DTypeName(type), "\", dim=", name, ")"));
+                Cat("rename one of them; a scalar that gives the dim its value is written T.scalar(\"", DTypeName(type),
+                    "\", dim=", name, ")"));
   };
   if (const auto* spec = annotation.Object<const TensorSpec>()) {
     if (spec->kind == TensorSpec::Kind::kTensor) return DeclareTensor(name, *spec, range, position);

@@ -254,8 +254,11 @@ absl::Status BlockRunner::Arrive(Barrier& barrier, uint32_t arrivals) {
 
 // Once all have arrived and all bytes been announced, those come: copies have their effect as late as they may.
 absl::Status BlockRunner::CompletePhase(Barrier& barrier) {
-  if (barrier.left == 0 && barrier.by_hand && barrier.announced < 0)
-    return absl::FailedPreconditionError(Cat("copies bring ", -barrier.announced, " bytes more than this phase of the barrier has announced when its last arrival has come"));
+  if (barrier.left == 0 && barrier.by_hand && barrier.announced < 0) {
+    return absl::FailedPreconditionError(
+        Cat("copies bring ", -barrier.announced,
+            " bytes more than this phase of the barrier has announced when its last arrival has come"));
+  }
   if (barrier.left != 0 || (barrier.by_hand && barrier.announced != 0)) return absl::OkStatus();
   for (AsyncOp& copy : std::exchange(barrier.copies, {})) {
     TILERT_RETURN_IF_ERROR(Finish(std::move(copy)));

@@ -72,7 +72,8 @@ double DefaultTolerance(const Program& program, DType output) {
       const auto* gemm = std::get_if<Gemm>(&stmt.op);
       const auto* reduce = std::get_if<Reduce>(&stmt.op);
       if (store != nullptr && program.exprs[store->value].op != ExprOp::kLoad) through(store->buffer);
-      if (copy != nullptr && program.buffers[copy->src.buffer].dtype != program.buffers[copy->dst.buffer].dtype) through(copy->dst.buffer);
+      if (copy != nullptr && program.buffers[copy->src.buffer].dtype != program.buffers[copy->dst.buffer].dtype)
+        through(copy->dst.buffer);
       if (reduce != nullptr) through(reduce->dst.buffer);
       if (gemm == nullptr) return;
       through(gemm->c.buffer);

@@ -23,8 +23,8 @@ Comparison Compare(const Array& actual, const Array& expected, double tolerance 
 // 2^-2 (float8).
 double DefaultTolerance(DType dtype);
 
-// The tolerance of an output of `program`: of the coarsest of its type and of the types that values are rounded to on the way, in memory that is read again;
-// where products of types narrower than float32 are summed up at least 2^-12.
+// The tolerance of an output of `program`: of the coarsest of its type and of the types that values are rounded to on the way, in
+// memory that is read again; where products of types narrower than float32 are summed up at least 2^-12.
 double DefaultTolerance(const Program& program, DType output);
 
 // "min -3.1, max 2.9, mean 0.01", and counts of NaN and infinity.

@@ -10,6 +10,11 @@
 namespace tilert::sim {
 double SteadySeconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+void Warp::Learn(const Clock& other) {
+  clock.Join(other);
+  for (Clock& own : lane_clocks) own.Join(other);
+}
+
 ThreadBlock::ThreadBlock(Cluster& cluster, int rank)
     : cluster_(cluster),
       run_(cluster.run_),

@@ -453,27 +453,15 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::AsyncOperation(const kir::Stmt& st
         return CStoreWait{s.pending, s.read, Retires(s.retires)};
       },
       [&](const kir::ProxyFence&) -> Result { return CProxyFence{}; },
-      [&](const kir::Acquire& s) -> Result {
-        return CAcquire{s.ring, s.fill};
-      },
-      [&](const kir::ExpectTx& s) -> Result {
-        return CExpectTx{s.ring, s.bytes};
-      },
-      [&](const kir::Release& s) -> Result {
-        return CRelease{s.ring, s.behind};
-      },
-      [&](const kir::Advance& s) -> Result {
-        return CAdvance{s.ring, exprs_.Compile(s.count)};
-      },
+      [&](const kir::Acquire& s) -> Result { return CAcquire{s.ring, s.fill}; },
+      [&](const kir::ExpectTx& s) -> Result { return CExpectTx{s.ring, s.bytes}; },
+      [&](const kir::Release& s) -> Result { return CRelease{s.ring, s.behind}; },
+      [&](const kir::Advance& s) -> Result { return CAdvance{s.ring, exprs_.Compile(s.count)}; },
       [&](const kir::OrderWait&) -> Result { return COrderWait{}; },
       [&](const kir::OrderPass&) -> Result { return COrderPass{}; },
       [&](const kir::ClusterSync&) -> Result { return CClusterSync{}; },
-      [&](const kir::PartStore& s) -> Result {
-        return CPartStore{s.part, s.src};
-      },
-      [&](const kir::PartAdd& s) -> Result {
-        return CPartAdd{s.acc, s.part, exprs_.Compile(s.peer)};
-      },
+      [&](const kir::PartStore& s) -> Result { return CPartStore{s.part, s.src}; },
+      [&](const kir::PartAdd& s) -> Result { return CPartAdd{s.acc, s.part, exprs_.Compile(s.peer)}; },
       [&](const kir::SumsGive& s) -> Result { return CSumsGive{s.sums}; },
       [&](const kir::SumsTake& s) -> Result { return CSumsTake{s.sums}; },
       [&](const kir::MbarArrive& s) -> Result { return CMbarArrive{s.barrier, exprs_.Compile(s.index)}; },

@@ -106,10 +106,7 @@ struct Warp {
   uint32_t store_group = 1, stores_read = 0, stores_written = 0;  // the same; known to lane 0
 
   const Clock& KnownTo(int lane) const { return lane_clocks.empty() || lane < 0 ? clock : lane_clocks[static_cast<size_t>(lane)]; }
-  void Learn(const Clock& other) {  // all its lanes do
-    clock.Join(other);
-    for (Clock& own : lane_clocks) own.Join(other);
-  }
+  void Learn(const Clock& other);  // all its lanes do
 };
 
 // Warps that synchronise with each other by BarSync: the block, or an instance of a role.

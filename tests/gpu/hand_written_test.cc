@@ -1,6 +1,7 @@
 // Programs that divide the work between threads themselves (tests/lowering/threads.py: shuffles, roles, declared barriers, copies
-// and products in flight), atomics that give the value before, random numbers and reshaped fragments (atomics.py, random.py, fragment_shapes.py) on the GPU: exactly what
-// the executor computes from small integers. Without a GPU the tests are skipped. $TILERT_FAMILY chooses the lowering.
+// and products in flight), atomics that give the value before, random numbers and reshaped fragments (atomics.py, random.py,
+// fragment_shapes.py) on the GPU: exactly what the executor computes from small integers. Without a GPU the tests
+// are skipped. $TILERT_FAMILY chooses the lowering.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -107,7 +108,8 @@ TEST_F(HandWritten, SingleThreadsWait) {
   for (const char* entry : {"threads_wait", "one_waits_for_all"}) Check(entry, {{}});
 }
 TEST_F(HandWritten, AnnouncedBytes) {
-  for (const int64_t stages : {1, 2, 3}) Check("matmul_announced", Products({0, 32, 64, 96, 160, 1000, 1024}), {{"stages", stages}});
+  const auto cases = Products({0, 32, 64, 96, 160, 1000, 1024});
+  for (const int64_t stages : {1, 2, 3}) Check("matmul_announced", cases, {{"stages", stages}});
   Check("matmul_announced", Products({64, 1024}), {{"late", true}});
   Check("matmul_announced", {{{"M", 65}, {"N", 67}, {"K", 500}}});  // rows that TMA cannot take
   Check("matmul_announced_by_all", Products({0, 32, 64, 160, 1024}));

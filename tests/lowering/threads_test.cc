@@ -256,7 +256,8 @@ TEST(ProgramRoles, CopiesWaitedForByHand) {
   ExpectAgrees(Threads("staged_copy"), {tensors(64, 64), tensors(65, 70), tensors(190, 64)}, {}, "staged copy");
 }
 
-// Bytes that the program announces: before the copies or after them, by one thread or by many; copies by TMA, or by threads where the target has none.
+// Bytes that the program announces: before the copies or after them, by one thread or by many; copies by TMA, or by threads where
+// the target has none.
 TEST(ProgramRoles, AnnouncedBytes) {
   const Bound bound{.relative = 0x1p-10, .of_magnitude = 0x1p-18};
   for (const char* settings : {"stages=1", "stages=2", "stages=3", "stages=2 late=True"}) {
@@ -266,7 +267,8 @@ TEST(ProgramRoles, AnnouncedBytes) {
     ExpectAgrees(Threads("matmul_announced", settings), shapes, bound, settings);
   }
   ExpectAllNeeded(Threads("matmul_announced"), {Products(64, 64, 160)}, "Mbar");
-  ExpectAgrees(Threads("matmul_announced_by_all"), {Products(64, 64, 0), Products(64, 64, 32), Products(65, 72, 160), Products(65, 67, 64)}, bound, "by all");
+  ExpectAgrees(Threads("matmul_announced_by_all"),
+               {Products(64, 64, 0), Products(64, 64, 32), Products(65, 72, 160), Products(65, 67, 64)}, bound, "by all");
 }
 
 // Too few bytes and too many are found, by the executor and on the way to the GPU.
@@ -294,7 +296,8 @@ TEST(ProgramRoles, WronglyAnnouncedBytes) {
       ASSERT_TRUE(kernels.ok()) << kernels.status();
       const absl::Status simulated = SimulateAll(program, *kernels, args.tensors(), {}, {});
       EXPECT_FALSE(simulated.ok()) << wrong.settings << " " << arch;
-      const bool says = std::any_of(wrong.simulator.begin(), wrong.simulator.end(), [&](const char* part) { return simulated.message().find(part) != std::string::npos; });
+      const bool says = std::any_of(wrong.simulator.begin(), wrong.simulator.end(),
+                                    [&](const char* part) { return simulated.message().find(part) != std::string::npos; });
       EXPECT_TRUE(says) << wrong.settings << " " << arch << ": " << simulated;
     }
   }
@@ -304,15 +307,17 @@ TEST(ProgramRoles, AnnouncedBytesGoByTma) {
   const auto kernels = PlanAll(Threads("matmul_announced"), FastArgClass(Threads("matmul_announced")), "sm_90a");
   ASSERT_TRUE(kernels.ok()) << kernels.status();
   const std::string text = kir::ToText(kernels->front());
-  for (const char* part : {"tma.load A_shared", "tma.load B_shared", "expect full["}) EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  for (const char* part : {"tma.load A_shared", "tma.load B_shared", "expect full["})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
   EXPECT_EQ(text.find("complete full["), std::string::npos) << text;
 }
 
 // The printed form says with tilert's own words what the sources say with TileLang's.
 TEST(ProgramRoles, TheirTextReadsBack) {
-  for (const char* entry : {"row_sums", "gemv", "butterfly", "ranks", "matmul_two_roles", "matmul_two_stages", "matmul_in_flight",
-                            "matmul_gathered", "matmul_three_roles", "matmul_halves", "staged_copy",
-                            "thread_arrives", "matmul_elected", "threads_wait", "one_waits_for_all", "matmul_announced", "matmul_announced_by_all"}) {
+  for (const char* entry :
+       {"row_sums", "gemv", "butterfly", "ranks", "matmul_two_roles", "matmul_two_stages", "matmul_in_flight", "matmul_gathered",
+        "matmul_three_roles", "matmul_halves", "staged_copy", "thread_arrives", "matmul_elected", "threads_wait",
+        "one_waits_for_all", "matmul_announced", "matmul_announced_by_all"}) {
     const std::string text = PrintProgram(Threads(entry));
     const absl::StatusOr<Program> again = frontend::Compile(text, "printed.py", entry, {});
     ASSERT_TRUE(again.ok()) << entry << ": " << again.status();
