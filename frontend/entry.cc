@@ -35,15 +35,23 @@ Value Interpreter::DeclareTensor(const std::string& name, const TensorSpec& spec
 // A parameter of the kernel by its annotation.
 Value Interpreter::DeclareParam(const std::string& name, const Value& annotation, SourceRange range, size_t position) {
   if (annotation.poisoned()) return annotation;
+  const auto scalar = [&](DType type, const Val& dim = {}) -> Value {
+    const auto& dims = builder_->program().dims;
+    const bool taken = !dim && std::any_of(dims.begin(), dims.end(), [&](const auto& other) { return other.name == name; });
+    if (!taken) return builder_->Scalar(name, type, dim);
+    return Fail(range, absl::StrCat("the scalar '", name, "' has the name of a dim"),
+                Cat("rename one of them; a scalar that gives the dim its value is written T.scalar(\"", DTypeName(type),
+                    "\", dim=", name, ")"));
+  };
   if (const auto* spec = annotation.Object<const TensorSpec>()) {
     if (spec->kind == TensorSpec::Kind::kTensor) return DeclareTensor(name, *spec, range, position);
-    if (spec->kind == TensorSpec::Kind::kScalar) return builder_->Scalar(name, spec->dtype, spec->dim);
+    if (spec->kind == TensorSpec::Kind::kScalar) return scalar(spec->dtype, spec->dim);
   }
-  if (const auto* type = annotation.As<DType>()) return builder_->Scalar(name, *type);
+  if (const auto* type = annotation.As<DType>()) return scalar(*type);
   if (const auto* builtin = annotation.Object<const Builtin>()) {
-    if (builtin->path == "int") return builder_->Scalar(name, DType::kInt32);
-    if (builtin->path == "float") return builder_->Scalar(name, DType::kFloat32);
-    if (builtin->path == "bool") return builder_->Scalar(name, DType::kBool);
+    if (builtin->path == "int") return scalar(DType::kInt32);
+    if (builtin->path == "float") return scalar(DType::kFloat32);
+    if (builtin->path == "bool") return scalar(DType::kBool);
   }
   return Fail(range, absl::StrCat("the parameter '", name, "' needs a description, not ", Describe(annotation)),
               "write T.Tensor((M, N), T.float16), or a dtype such as T.int32 for a scalar");

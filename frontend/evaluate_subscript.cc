@@ -59,6 +59,11 @@ bool Evaluator::AddSlice(const Buf& buffer, size_t dim, const SliceObject& slice
   if (!lower || !upper) return false;
   region->start.push_back(lower);
   region->extent.push_back(SpanOf(*builder_, lower, upper));
+  int64_t elements = 0;
+  if (builder_->exprs().AsInt(region->extent.back().expr(), &elements) && elements < 0) {
+    Fail(range, absl::StrCat("a slice of '", buffer.buffer().name, "' ends before it begins"), "write the smaller bound first");
+    return false;
+  }
   return true;
 }
 

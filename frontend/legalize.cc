@@ -230,6 +230,7 @@ class Legalizer : ElementAccess {
   // A new buffer like `model` of these extents, as a whole.
   Region Temporary(BufferId model, const std::vector<Expr>& extents, SourceLoc loc, Block* block) {
     Buffer buffer = p_.buffers[model];
+    if (buffer.scope == Scope::kGlobal) buffer = {.name = buffer.name, .dtype = buffer.dtype, .scope = Scope::kFragment};
     buffer.shape = extents;
     const auto id = static_cast<BufferId>(p_.buffers.size());
     p_.buffers.push_back(std::move(buffer));
@@ -268,12 +269,25 @@ class Legalizer : ElementAccess {
     return next == vars.size() ? std::optional(std::move(indices)) : std::nullopt;
   }
 
+  // Views of the same memory.
+  bool Overlap(const Region& a, const Region& b) {
+    const View *const x = Find(a.buffer), *const y = Find(b.buffer);
+    return parallel_depth_ == 0 && (x != nullptr ? x->base : a.buffer) == (y != nullptr ? y->base : b.buffer);
+  }
+
   Expr Converted(Expr value, DType type) { return p_.exprs[value].dtype == type ? value : p_.exprs.Cast(value, type); }
 
   void AddCopy(const Stmt& stmt, const Copy& s, Block* out) {
     if (s.is_async && s.barrier != kNoId)
       return Refuse(stmt, Find(s.src.buffer) ? s.src.buffer : s.dst.buffer,
                     "an asynchronous copy with a barrier cannot take the view", "use T.copy");
+    if (Overlap(s.src, s.dst)) {  // all of the source is read first
+      Copy first = s, second = s;
+      first.dst = second.src = Temporary(s.src.buffer, s.src.extent, stmt.loc, out);
+      second.fill = {};
+      Add({std::move(first), stmt.loc}, out);
+      return Add({std::move(second), stmt.loc}, out);
+    }
     std::vector<Expr> vars;
     Parallel loop = LoopOver(s.src, &vars);
     const auto from = ElementOf(s.src, vars), to = ElementOf(s.dst, vars);
@@ -341,6 +355,12 @@ class Legalizer : ElementAccess {
   }
 
   void AddAtomic(const Stmt& stmt, const AtomicTile& s, Block* out) {
+    if (Overlap(s.src, s.dst)) {
+      AtomicTile second = s;
+      second.src = Temporary(s.src.buffer, s.src.extent, stmt.loc, out);
+      Add({Copy{s.src, second.src}, stmt.loc}, out);
+      return Add({std::move(second), stmt.loc}, out);
+    }
     std::vector<Expr> vars;
     Parallel loop = LoopOver(s.src, &vars);
     const auto from = ElementOf(s.src, vars), to = ElementOf(s.dst, vars);

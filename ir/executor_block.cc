@@ -83,7 +83,8 @@ absl::Status BlockRunner::CountStep() {
   if (steps_left_-- != 0) return absl::OkStatus();
   steps_left_ = 0;
   return absl::ResourceExhaustedError(
-      Cat("the blocks have executed the ", state_.options.max_steps, " statements that they may"));
+      Cat("the blocks have executed the ", state_.options.max_steps,
+          " statements that they may; a grid or a loop is longer than a CPU can run"));
 }
 
 absl::Status BlockRunner::RunStep(const Step& step, Context& c) {

@@ -202,13 +202,17 @@ absl::Status BlockRunner::RunBarrierOp(const BarrierOp& op, const Step& step, co
   Eval(step, c);
   const size_t rank = op.indices.size();
   const Barrier* passed = nullptr;
+  const bool all = std::count(c.active.begin(), c.active.end(), 1) == c.n;
   for (int lane = 0; lane < c.n; ++lane) {
     if (!c.active[static_cast<size_t>(lane)]) continue;
     if (lane > 0) Eval(step, c);  // another role may have run
     TILERT_ASSIGN_OR_RETURN(Barrier* const barrier, BarrierAt(op.barrier, step, 0, rank, c.n, lane));
     if (op.kind == BarrierOpKind::kArrive) {
       const int threads = c.mode == Mode::kThreads ? 1 : strand_->threads;
-      if (c.mode == Mode::kThreads) barrier->threads_arriving.push_back(c.first_agent + lane);
+      if (c.mode == Mode::kThreads) {
+        const std::vector<int64_t> known = memory_.KnownTo(c.first_agent + lane);
+        barrier->threads_arriving.insert(barrier->threads_arriving.end(), known.begin(), known.end());
+      }
       TILERT_RETURN_IF_ERROR(Arrive(*barrier, static_cast<uint32_t>(threads)));
       continue;
     }
@@ -230,7 +234,8 @@ absl::Status BlockRunner::RunBarrierOp(const BarrierOp& op, const Step& step, co
     TILERT_RETURN_IF_ERROR(WaitFor(
         *step.stmt, [barrier, parity] { return (barrier->phases + 1) % 2 == parity; }, wants));
     Join(&strand_->clock, barrier->completed);
-    if (c.mode == Mode::kThreads && barrier != passed) memory_.OrderLanes(barrier->threads_arrived);
+    if (c.mode == Mode::kThreads && !all) memory_.OrderLane(c.first_agent + lane, barrier->threads_arrived);
+    if (c.mode == Mode::kThreads && all && barrier != passed) memory_.OrderLanes(barrier->threads_arrived);
     passed = barrier;
   }
   return absl::OkStatus();
@@ -249,6 +254,11 @@ absl::Status BlockRunner::Arrive(Barrier& barrier, uint32_t arrivals) {
 
 // Once all have arrived and all bytes been announced, those come: copies have their effect as late as they may.
 absl::Status BlockRunner::CompletePhase(Barrier& barrier) {
+  if (barrier.left == 0 && barrier.by_hand && barrier.announced < 0) {
+    return absl::FailedPreconditionError(
+        Cat("copies bring ", -barrier.announced,
+            " bytes more than this phase of the barrier has announced when its last arrival has come"));
+  }
   if (barrier.left != 0 || (barrier.by_hand && barrier.announced != 0)) return absl::OkStatus();
   for (AsyncOp& copy : std::exchange(barrier.copies, {})) {
     TILERT_RETURN_IF_ERROR(Finish(std::move(copy)));

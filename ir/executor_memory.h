@@ -95,6 +95,12 @@ class Memory {
   void OrderLanes(const std::vector<int64_t>& threads) {
     if (lane_races_.on) lane_races_.table.Forget(threads);
   }
+  // One of them does.
+  void OrderLane(int64_t agent, const std::vector<int64_t>& threads) {
+    if (lane_races_.on) lane_races_.table.Learn(agent, threads);
+  }
+  // The lanes whose past an arrival of this one tells.
+  std::vector<int64_t> KnownTo(int64_t agent) const { return lane_races_.table.WithKnown(agent); }
   void SetLane(int64_t agent) { lane_races_.agent = agent; }  // the agent of the box accesses to come
   struct LaneRaces {
     bool on = false, threads = false;

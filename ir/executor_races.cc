@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
-
 namespace tilert::exec {
 
 bool RaceTable::Touch(BufferId buffer, int64_t offset, int64_t agent, TouchKind kind, bool changes) {
   Cell& cell = cells_[{buffer, offset}];
-  const auto other = [agent](int64_t who) { return who != kNobody && who != agent; };
-  const auto mark = [agent, other](int64_t& who) { who = other(who) ? kSeveral : agent; };
+  const auto is_other = [agent](int64_t who) { return who != kNobody && who != agent; };
+  const auto other = [&](int64_t who) { return is_other(who) && !Knows(agent, who); };
+  const auto mark = [&](int64_t& who) { who = is_other(who) ? kSeveral : agent; };
   bool conflict = false;
   switch (kind) {
     case TouchKind::kRead:
@@ -35,6 +34,18 @@ void RaceTable::Forget(const std::vector<int64_t>& agents) {
       if (*who == kSeveral || ordered.contains(*who)) *who = kNobody;
     }
   }
+}
+
+// What several did may be by those it knows.
+bool RaceTable::Knows(int64_t agent, int64_t who) const {
+  const auto it = known_.find(agent);
+  return it != known_.end() && (who == kSeveral || it->second.contains(who));
+}
+
+std::vector<int64_t> RaceTable::WithKnown(int64_t agent) const {
+  std::vector<int64_t> agents = {agent};
+  if (const auto it = known_.find(agent); it != known_.end()) agents.insert(agents.end(), it->second.begin(), it->second.end());
+  return agents;
 }
 
 void Join(Clock* clock, const Clock& other) {

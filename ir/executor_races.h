@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "ir/program.h"
 
@@ -20,16 +21,22 @@ class RaceTable {
   // True when the access conflicts with an earlier one of another agent. Two writes of equal values do not conflict:
   // `changes` says whether the new value differs from what is there.
   bool Touch(BufferId buffer, int64_t offset, int64_t agent, TouchKind kind, bool changes);
-  void Clear() { cells_.clear(); }
+  void Clear() { cells_.clear(), known_.clear(); }
   // The accesses of `agents`, and those of several at once, which may be theirs, are ordered before all that follow.
   void Forget(const std::vector<int64_t>& agents);
+  // Before all that one agent does from now on.
+  void Learn(int64_t agent, const std::vector<int64_t>& agents) { known_[agent].insert(agents.begin(), agents.end()); }
+  // An agent and those it has learned of.
+  std::vector<int64_t> WithKnown(int64_t agent) const;
 
  private:
   static constexpr int64_t kNobody = -1, kSeveral = -2;
   struct Cell {
     int64_t writer = kNobody, reader = kNobody, adder = kNobody;
   };
+  bool Knows(int64_t agent, int64_t who) const;
   absl::flat_hash_map<std::pair<BufferId, int64_t>, Cell> cells_;
+  absl::flat_hash_map<int64_t, absl::flat_hash_set<int64_t>> known_;
 };
 
 // How far the past of each concurrent part of a block is known (a vector clock). Part 0 stands for asynchronous statements, part

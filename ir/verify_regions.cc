@@ -120,8 +120,11 @@ void RegionChecker::Agree(const Region& src, const Extents& a, const Region& dst
 
 void RegionChecker::Static(const Region& r, std::string_view what) {
   for (Expr e : r.extent) {
+    int64_t extent = 0;
     if (!IsLaunchTime(c_.p, e))
       c_.Error(what, ", ", c_.Name(r.buffer), ", has extent ", c_.Text(e), ": it must be made of dims, constants and numbers");
+    if (c_.p.exprs.AsInt(e, &extent) && extent < 0)
+      c_.Error(what, ", ", c_.Name(r.buffer), ", has extent ", extent, ": extents are at least 0");
   }
 }
 

@@ -35,7 +35,7 @@ constexpr OptionalPart kOptionalParts[] = {
        return IsAny<kir::Roles, kir::TmaLoad>(op) || (sync != nullptr && sync->number > 0);
      }},
     {"sums.cuh", IsAny<kir::Atomic>},
-    {"barrier.cuh", IsAny<kir::MbarArrive, kir::MbarWait>},
+    {"barrier.cuh", IsAny<kir::MbarArrive, kir::MbarWait, kir::MbarExpect>},
     {"cluster.cuh", IsAny<kir::ClusterSync, kir::PartStore, kir::PartAdd>, true},
     {"shares.cuh", IsAny<kir::SumsGive, kir::SumsTake>},
     {"tma.cuh", IsAny<kir::TmaLoad, kir::TmaStore, kir::StoreWait>},
@@ -52,7 +52,8 @@ constexpr OptionalPart kOptionalParts[] = {
      }},
 };
 
-constexpr std::string_view kRotatePart = "rotate.cuh";  // for element loops that are not unrolled
+constexpr std::string_view kRotatePart = "rotate.cuh";    // for element loops that are not unrolled
+constexpr std::string_view kCountedPart = "counted.cuh";  // for barriers whose bytes the program announces
 
 std::string_view PreludePart(std::string_view name) {
   for (const EmbeddedFile& file : kPreludeFiles) {
@@ -70,7 +71,7 @@ std::vector<std::string_view> PreludeParts() {
 std::vector<std::string_view> AllPreludeParts() {
   std::vector<std::string_view> parts = PreludeParts();
   for (const OptionalPart& part : kOptionalParts) parts.push_back(PreludePart(part.name));
-  parts.push_back(PreludePart(kRotatePart));
+  for (std::string_view name : {kRotatePart, kCountedPart}) parts.push_back(PreludePart(name));
   return parts;
 }
 
@@ -87,6 +88,7 @@ std::string OptionalPrelude(const EmitContext& c) {
   for (const OptionalPart& part : kOptionalParts) {
     if (AnyStmt(c.kernel.body, part.needs) || (part.in_clusters && !c.kernel.cluster.empty())) text += Guarded(part.name);
   }
+  if (std::any_of(c.kernel.barriers.begin(), c.kernel.barriers.end(), [](const kir::Barrier& barrier) { return barrier.by_hand; })) text += Guarded(kCountedPart);
   if (c.rotates) text += Guarded(kRotatePart);
   return text + WgmmaDefinitions(c.kernel);
 }

@@ -131,6 +131,7 @@ void Emit(EmitContext& c, const kir::Shuffle& s);          // emit_threads.cc
 void Emit(EmitContext& c, const kir::MbarArrive& s);       // emit_threads.cc
 void Emit(EmitContext& c, const kir::MbarWait& s);         // emit_threads.cc
 void Emit(EmitContext& c, const kir::MbarExpect& s);       // emit_threads.cc
+void Emit(EmitContext& c, const kir::MbarComplete& s);     // emit_threads.cc
 void Emit(EmitContext& c, const kir::ClusterSync&);        // emit_roles.cc
 void Emit(EmitContext& c, const kir::PartStore& s);        // emit_roles.cc
 void Emit(EmitContext& c, const kir::PartAdd& s);          // emit_roles.cc

@@ -106,7 +106,7 @@ std::string EmitPeers(EmitContext& c, const kir::Ring& ring) {
 }  // namespace
 
 bool IsOneThreads(const kir::StmtOp& op) {
-  return std::holds_alternative<kir::ExpectTx>(op) || std::holds_alternative<kir::MbarExpect>(op) ||
+  return std::holds_alternative<kir::ExpectTx>(op) || std::holds_alternative<kir::MbarExpect>(op) || std::holds_alternative<kir::MbarComplete>(op) ||
          std::holds_alternative<kir::TmaLoad>(op) || std::holds_alternative<kir::TmaStore>(op) ||
          std::holds_alternative<kir::StoreCommit>(op) || std::holds_alternative<kir::StoreWait>(op);
 }
@@ -144,7 +144,7 @@ void EmitRingSetup(EmitContext& c) {
   for (size_t b = 0; b < c.barriers.size(); ++b) {
     const std::string i = c.names.Fresh("i");
     c.OpenUnrolled(i, 0, c.kernel.barriers[b].size);
-    c.out.Line(Cat("declared_init(", BarrierAt(c.barriers[b], i), ", ", c.kernel.barriers[b].arrivals, ");"));
+    c.out.Line(Cat(c.kernel.barriers[b].by_hand ? "counted" : "declared", "_init(", BarrierAt(c.barriers[b], i), ", ", c.kernel.barriers[b].arrivals, ");"));
     c.Close();
   }
   const bool has_barriers = !c.rings.empty() || syncs_in_roles || !c.barriers.empty();

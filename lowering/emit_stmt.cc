@@ -338,7 +338,7 @@ void EmitPairSum(EmitContext& c, const kir::Atomic& sum, const std::string& pair
 
 void EmitBlock(EmitContext& c, const kir::Block& block) {
   for (size_t i = 0; i < block.size();) {
-    if (c.role.writer.empty() || !IsOneThreads(block[i].op)) {
+    if (c.role.writer.empty() || c.in_elementwise || !IsOneThreads(block[i].op)) {
       EmitOne(c, block[i++]);
       continue;
     }

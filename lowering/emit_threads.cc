@@ -10,6 +10,11 @@ std::string BarrierAt(EmitContext& c, kir::BarrierId id, Expr index) {
   return CSum({{c.barriers[id]}, CScaled(EmitInt(c, index), kir::kBarrierBytes)}).text;
 }
 
+std::string Call(const EmitContext& c, kir::BarrierId id, std::string_view what) {
+  const kir::Barrier& barrier = c.kernel.barriers[id];
+  return barrier.by_hand ? Cat("counted_", what, "<", barrier.arrivals, ">(") : Cat("declared_", what, "(");
+}
+
 }  // namespace
 
 void Emit(EmitContext& c, const kir::Shuffle& s) {
@@ -32,16 +37,22 @@ void Emit(EmitContext& c, const kir::Shuffle& s) {
                  narrow ? "(int)" : "", narrow ? value.In(CText::kUnary) : value.text, ", ", lane, ");"));
 }
 
-void Emit(EmitContext& c, const kir::MbarArrive& s) { c.out.Line(Cat("declared_arrive(", BarrierAt(c, s.barrier, s.index), ");")); }
+void Emit(EmitContext& c, const kir::MbarArrive& s) { c.out.Line(Cat(Call(c, s.barrier, "arrive"), BarrierAt(c, s.barrier, s.index), ");")); }
 
 void Emit(EmitContext& c, const kir::MbarWait& s) {
   int64_t parity = 0;
   const std::string text = c.kernel.exprs.AsInt(s.parity, &parity) ? Cat(parity & 1) : Cat("(u32)", EmitInt(c, s.parity).In(CText::kUnary), " & 1");
-  c.out.Line(Cat("declared_wait(", BarrierAt(c, s.barrier, s.index), ", ", text, ");"));
+  c.out.Line(Cat(Call(c, s.barrier, "wait"), BarrierAt(c, s.barrier, s.index), ", ", text, ");"));
 }
 
 void Emit(EmitContext& c, const kir::MbarExpect& s) {
-  c.out.Line(Cat("declared_expect(", BarrierAt(c, s.barrier, s.index), ", ", s.bytes, ");"));
+  int64_t bytes = 0;
+  const std::string text = c.kernel.exprs.AsInt(s.bytes, &bytes) ? Cat(bytes) : Cat("phase_bytes(", EmitExpr(c, s.bytes).text, ")");
+  c.out.Line(Cat(Call(c, s.barrier, "expect"), BarrierAt(c, s.barrier, s.index), ", ", text, ");"));
+}
+
+void Emit(EmitContext& c, const kir::MbarComplete& s) {
+  c.out.Line(Cat(Call(c, s.barrier, "complete"), BarrierAt(c, s.barrier, s.index), ", ", s.bytes, ");"));
 }
 
 }  // namespace tilert

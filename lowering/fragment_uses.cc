@@ -2,26 +2,81 @@
 
 #include <algorithm>
 
-#include "lowering/affine.h"
+#include "ir/int_eval.h"
+#include "ir/limits.h"
 
 namespace tilert {
 namespace {
 
 bool IsFragment(const TileState& state, BufferId id) { return state.scope(id) == Scope::kFragment; }
 
-// The loop dim a subscript is, −1 for an immediate, −2 for anything else.
-int Follows(const ExprArena& arena, Expr index, const std::vector<VarId>& vars) {
+// A loop dim in a subscript, and what its variable is multiplied by.
+struct Digit {
+  int dim = 0;
+  int64_t weight = 1;
+};
+
+// The digits that `index` · weight is the sum of; false for anything else.
+bool AddDigits(const ExprArena& arena, Expr index, const std::vector<VarId>& vars, int64_t weight, std::vector<Digit>* digits) {
   const ExprNode& node = arena[index];
-  if (node.op == ExprOp::kIntImm) return -1;
-  if (node.op == ExprOp::kCast && node.dtype == DType::kIndex) return Follows(arena, node.args[0], vars);
-  if (node.op != ExprOp::kVar) return -2;
-  const auto it = std::find(vars.begin(), vars.end(), static_cast<VarId>(node.i));
-  return it == vars.end() ? -2 : static_cast<int>(it - vars.begin());
+  if (arena.IsInt(index, 0)) return true;
+  if (node.op == ExprOp::kCast && node.dtype == DType::kIndex) return AddDigits(arena, node.args[0], vars, weight, digits);
+  if (node.op == ExprOp::kAdd) return AddDigits(arena, node.args[0], vars, weight, digits) && AddDigits(arena, node.args[1], vars, weight, digits);
+  int64_t factor = 0;
+  if (node.op == ExprOp::kMul && arena.AsInt(node.args[1], &factor) && factor > 0 && factor <= kMaxBlockElements)
+    return AddDigits(arena, node.args[0], vars, MulIndex(weight, factor), digits);
+  const auto it = node.op == ExprOp::kVar ? std::find(vars.begin(), vars.end(), static_cast<VarId>(node.i)) : vars.end();
+  if (it != vars.end()) digits->push_back({static_cast<int>(it - vars.begin()), weight});
+  return it != vars.end();
+}
+
+// The loop dims that make up a subscript, the fastest first: each digit starts where those below it end.
+std::optional<std::vector<int>> Follows(const ExprArena& arena, Expr index, const std::vector<VarId>& vars, const std::vector<int64_t>& extents) {
+  std::vector<Digit> digits;
+  if (!AddDigits(arena, index, vars, 1, &digits)) return std::nullopt;
+  for (Digit& digit : digits) {
+    if (extents[static_cast<size_t>(digit.dim)] == 1 && digits.size() > 1) digit.weight = INT64_MAX;  // always 0: it may stand anywhere
+  }
+  std::stable_sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.weight < b.weight; });
+  std::vector<int> dims;
+  int64_t below = 1;
+  for (const Digit& digit : digits) {
+    const int64_t extent = extents[static_cast<size_t>(digit.dim)];
+    if ((digit.weight != below && digit.weight != INT64_MAX) || (extent < 1 && digits.size() > 1)) return std::nullopt;
+    below *= extent;
+    dims.push_back(digit.dim);
+  }
+  return dims;
+}
+
+// A dimension cut into the digits of the given extents, the fastest first, and what is left; none where the cuts go through threads or registers unevenly.
+std::optional<std::vector<LayoutDim>> Cut(const LayoutDim& dim, const std::vector<int64_t>& extents) {
+  std::vector<LayoutDim> parts;
+  std::vector<Factor> left = dim.factors;
+  int64_t below = 1;
+  for (size_t i = 0; i + 1 < extents.size(); ++i) {
+    LayoutDim& part = parts.emplace_back(LayoutDim{extents[i], {}});
+    int64_t missing = extents[i];
+    while (missing > 1) {
+      if (left.empty()) return std::nullopt;
+      Factor& next = left.front();
+      const int64_t size = std::min(next.size, missing);
+      if (next.size % size != 0 || missing % size != 0) return std::nullopt;
+      part.factors.push_back({size, next.owner, next.stride});
+      missing /= size;
+      next = {next.size / size, next.owner, next.stride * size};
+      if (next.size == 1) left.erase(left.begin());
+    }
+    below *= extents[i];
+  }
+  if (dim.extent % below != 0) return std::nullopt;
+  parts.push_back({dim.extent / below, std::move(left)});
+  return parts;
 }
 
 class UseCollector {
  public:
-  UseCollector(const TileState& state, const Parallel& loop) : state_(state), loop_(loop) {}
+  UseCollector(const TileState& state, const Parallel& loop) : state_(state), loop_(loop), extents_(state.Extents(loop.extents)) {}
 
   std::vector<FragmentUse> Run() {
     ForEachStmt(loop_.body, [&](const Stmt& stmt) {
@@ -32,11 +87,6 @@ class UseCollector {
   }
 
  private:
-  bool IsInside(Expr index, int64_t extent) const {
-    int64_t at = 0;
-    return state_.program.exprs.AsInt(index, &at) && at >= 0 && at < extent;
-  }
-
   void Loads(Expr root) {
     ForEachNode(state_.program.exprs, root, [&](Expr, const ExprNode& node) {
       if (node.op == ExprOp::kLoad) Add(static_cast<BufferId>(node.i), node.args, false);
@@ -48,10 +98,15 @@ class UseCollector {
     FragmentUse use{buffer, !write, write, true, {}};
     const std::vector<int64_t> shape = state_.Shape(buffer);
     for (Expr index : indices) {
-      const int dim = Follows(state_.program.exprs, index, loop_.vars);
-      if (dim == -2 || (dim >= 0 && std::count(use.follows.begin(), use.follows.end(), dim) > 0)) use.plain = false;
-      if (dim == -1 && !IsInside(index, shape[use.follows.size()])) use.plain = false;  // registers have no outside
-      use.follows.push_back(dim);
+      int64_t at = 0;
+      const bool immediate = state_.program.exprs.AsInt(index, &at);
+      const auto dims = immediate ? std::vector<int>() : Follows(state_.program.exprs, index, loop_.vars, extents_);
+      const auto taken = [&](int dim) {
+        return std::any_of(use.follows.begin(), use.follows.end(), [dim](const auto& others) { return std::count(others.begin(), others.end(), dim) > 0; });
+      };
+      if (!dims || std::any_of(dims->begin(), dims->end(), taken)) use.plain = false;
+      if (immediate && (at < 0 || at >= shape[use.follows.size()])) use.plain = false;  // registers have no outside
+      use.follows.push_back(dims.value_or(std::vector<int>()));
     }
     for (FragmentUse& known : uses_) {
       if (known.buffer != buffer) continue;
@@ -65,6 +120,7 @@ class UseCollector {
 
   const TileState& state_;
   const Parallel& loop_;
+  const std::vector<int64_t> extents_;
   std::vector<FragmentUse> uses_;
 };
 
@@ -76,29 +132,39 @@ std::vector<FragmentUse> FragmentUses(const TileState& state, const Parallel& lo
 
 std::vector<int> FollowedDims(const FragmentUse& use) {
   std::vector<int> dims;
-  for (int d : use.follows) {
-    if (d >= 0) dims.push_back(d);
-  }
+  for (const std::vector<int>& digits : use.follows) dims.insert(dims.end(), digits.begin(), digits.end());
   std::sort(dims.begin(), dims.end());
   return dims;
 }
 
 std::optional<FragmentLayout> FollowedLayout(const FragmentLayout& layout, const FragmentUse& use, const std::vector<int64_t>& loop_extents) {
   if (!use.plain || layout.dims.size() != use.follows.size()) return std::nullopt;
+  FragmentLayout cut{{}, layout.warps};
+  std::vector<int> follows;  // of each dim of `cut`
+  for (size_t d = 0; d < use.follows.size(); ++d) {
+    const std::vector<int>& digits = use.follows[d];
+    std::vector<int64_t> extents;
+    for (int dim : digits) extents.push_back(loop_extents[static_cast<size_t>(dim)]);
+    const auto parts = digits.size() < 2 ? std::vector<LayoutDim>{layout.dims[d]} : Cut(layout.dims[d], extents);
+    if (!parts) return std::nullopt;
+    for (size_t i = parts->size(); i-- > 0;) {  // the slowest first, so that registers keep their order
+      follows.push_back(digits.empty() ? -1 : digits[i]);
+      cut.dims.push_back((*parts)[i]);
+    }
+  }
   std::vector<int> keep;
   for (int dim : FollowedDims(use)) {
-    const auto at = std::find(use.follows.begin(), use.follows.end(), dim);
-    keep.push_back(static_cast<int>(at - use.follows.begin()));
-    if (loop_extents[dim] > layout.dims[keep.back()].extent) return std::nullopt;
+    keep.push_back(static_cast<int>(std::find(follows.begin(), follows.end(), dim) - follows.begin()));
+    if (loop_extents[static_cast<size_t>(dim)] > cut.dims[static_cast<size_t>(keep.back())].extent) return std::nullopt;
   }
-  for (size_t d = 0; d < use.follows.size(); ++d) {
-    const auto& factors = layout.dims[d].factors;
+  for (size_t d = 0; d < follows.size(); ++d) {
+    const auto& factors = cut.dims[d].factors;
     const bool in_threads = std::any_of(factors.begin(), factors.end(), [](const Factor& f) { return f.owner != Owner::kReg && f.size > 1; });
-    if (use.follows[d] < 0 && in_threads) return std::nullopt;
+    if (follows[d] < 0 && in_threads) return std::nullopt;
   }
-  FragmentLayout followed = Project(layout, keep);
+  FragmentLayout followed = Project(cut, keep);
   const std::vector<int> dims = FollowedDims(use);
-  for (size_t i = 0; i < dims.size(); ++i) followed.dims[i].extent = loop_extents[dims[i]];
+  for (size_t i = 0; i < dims.size(); ++i) followed.dims[i].extent = loop_extents[static_cast<size_t>(dims[i])];
   return followed;
 }
 
@@ -114,12 +180,26 @@ std::optional<FragmentLayout> WantedLayout(const FragmentUse& use, const std::ve
   if (!use.plain || shape.size() != use.follows.size()) return std::nullopt;
   std::vector<int> keep;
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (use.follows[d] < 0 ? shape[d] != 1 : loop.dims[use.follows[d]].extent != shape[d]) return std::nullopt;
-    if (use.follows[d] >= 0) keep.push_back(use.follows[d]);
+    const std::vector<int>& digits = use.follows[d];
+    int64_t extent = 1;
+    for (size_t i = 0; i < digits.size(); ++i) {
+      const LayoutDim& dim = loop.dims[static_cast<size_t>(digits[i])];
+      extent *= dim.extent;
+      if (i + 1 < digits.size() && dim.padded() != dim.extent) return std::nullopt;  // the next digit would begin too late
+    }
+    if (extent != shape[d]) return std::nullopt;
+    keep.insert(keep.end(), digits.rbegin(), digits.rend());
   }
-  FragmentLayout wanted = Project(loop, keep);
+  const FragmentLayout parts = Project(loop, keep);
+  FragmentLayout wanted{{}, parts.warps};
+  size_t end = 0;
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (use.follows[d] < 0) wanted.dims.insert(wanted.dims.begin() + d, LayoutDim{1, {}});
+    LayoutDim& dim = wanted.dims.emplace_back(LayoutDim{shape[d], {}});
+    end += use.follows[d].size();
+    for (size_t i = 0; i < use.follows[d].size(); ++i) {
+      const std::vector<Factor>& factors = parts.dims[end - 1 - i].factors;
+      dim.factors.insert(dim.factors.end(), factors.begin(), factors.end());
+    }
   }
   return wanted;
 }

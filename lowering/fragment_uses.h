@@ -13,9 +13,9 @@ struct FragmentUse {
   BufferId buffer = kNoId;
   bool read = false;
   bool write = false;
-  // Every subscript of every access is a loop variable of its own (the same one everywhere) or an immediate.
+  // Every subscript of every access is an immediate, a loop variable of its own (the same one everywhere), or several that are its digits: i·N + j with j < N.
   bool plain = true;
-  std::vector<int> follows;  // plain: one a fragment dim, the loop dim it follows or −1 (immediate)
+  std::vector<std::vector<int>> follows;  // plain: one a fragment dim, the loop dims it follows, the fastest first; none: immediate
 };
 std::vector<FragmentUse> FragmentUses(const TileState& state, const Parallel& loop);
 

@@ -50,10 +50,12 @@ struct OrderPass {};
 struct ClusterSync {};
 
 // Declared barriers (kir::Barrier). Arrive: once for each thread of the role (or block). Wait: until the phase of that parity is complete, which makes what its
-// arrivals and copies brought visible. Expect: one thread announces bytes that TmaLoads will bring; it is no arrival. In an Elementwise of one point a thread,
-// without replicas, Arrive is of each thread that comes to it, and tells what that thread has done, and no other lane of its warp.
+// arrivals and copies brought visible. Expect: one thread announces bytes that are yet to come; it is no arrival. Complete: one thread says that bytes have come,
+// which threads have copied; TmaLoads say so themselves. In an Elementwise of one point a thread, without replicas, Arrive, Wait and Expect are of each thread that
+// comes to them: they tell what that thread has done, and it what it waited for, and no other lane of its warp.
 struct MbarArrive { BarrierId barrier = 0; Expr index; };
 struct MbarWait { BarrierId barrier = 0; Expr index, parity; };
-struct MbarExpect { BarrierId barrier = 0; Expr index; int64_t bytes = 0; };
+struct MbarExpect { BarrierId barrier = 0; Expr index, bytes; };
+struct MbarComplete { BarrierId barrier = 0; Expr index; int64_t bytes = 0; };
 
 }  // namespace tilert::kir

@@ -100,6 +100,7 @@ void VisitExprs(AnyStmt& stmt, const Visit& visit) {
                  [&](auto& op) requires(requires { op.index; } && !requires { op.coords; }) {
                    v(op.index);
                    if constexpr (requires { op.parity; }) v(op.parity);
+                   if constexpr (std::is_same_v<std::remove_cvref_t<decltype(op)>, MbarExpect>) v(op.bytes);
                  },
                  [&](auto& op) requires requires { op.indices; } { v(op.indices), v(op.value); },
                  [&](auto& op) requires requires { op.fill, op.dst.start; } { v(op.dst), v(op.src), v(op.fill); },

@@ -188,7 +188,8 @@ class Printer {
   }
   void Print(const MbarArrive& op) { Line(Cat("arrive ", BarrierName(op.barrier, op.index))); }
   void Print(const MbarWait& op) { Line(Cat("wait ", BarrierName(op.barrier, op.index), " parity ", E(op.parity))); }
-  void Print(const MbarExpect& op) { Line(Cat("expect ", BarrierName(op.barrier, op.index), ", ", op.bytes, " bytes")); }
+  void Print(const MbarExpect& op) { Line(Cat("expect ", BarrierName(op.barrier, op.index), ", ", E(op.bytes), " bytes")); }
+  void Print(const MbarComplete& op) { Line(Cat("complete ", BarrierName(op.barrier, op.index), ", ", op.bytes, " bytes")); }
 
   // ---- roles, rings, TMA, wgmma
   void Print(const Roles& op) {

@@ -15,7 +15,8 @@ constexpr const char* kOpNames[] = {
     "mma",         "barrier",      "print",      "assert",   "roles",           "for_tiles",        "wgmma",
     "wgmma.fence", "wgmma.commit", "wgmma.wait", "tma.load", "tma.store",       "tma.store.commit", "tma.store.wait",
     "proxy_fence", "acquire",      "expect_tx",  "release",  "advance",         "order.wait",       "order.pass",
-    "cluster.sync", "part.store", "part.add", "sums.give", "sums.take", "shuffle", "mbar.arrive", "mbar.wait", "mbar.expect"};
+    "cluster.sync", "part.store", "part.add", "sums.give", "sums.take", "shuffle", "mbar.arrive", "mbar.wait", "mbar.expect",
+    "mbar.complete"};
 static_assert(std::size(kOpNames) == std::variant_size_v<StmtOp>);
 
 bool IsCIdentifier(const std::string& text) {
@@ -32,7 +33,7 @@ constexpr bool kPerPoint =
     std::is_same_v<Op, Store> || std::is_same_v<Op, Let> || std::is_same_v<Op, If> || std::is_same_v<Op, For> ||
     std::is_same_v<Op, While> || std::is_same_v<Op, Break> || std::is_same_v<Op, Continue> || std::is_same_v<Op, Atomic> ||
     std::is_same_v<Op, Print> || std::is_same_v<Op, Assert> || std::is_same_v<Op, Shuffle> || std::is_same_v<Op, MbarArrive> ||
-    std::is_same_v<Op, ProxyFence>;
+    std::is_same_v<Op, MbarWait> || std::is_same_v<Op, MbarExpect> || std::is_same_v<Op, ProxyFence>;
 
 // What a single thread can run.
 template <typename Op>

@@ -82,9 +82,11 @@ class KernelVerifier {
   void Check(const BarSync& op);
   void Check(const Shuffle& op);
   void BarrierAt(BarrierId id, Expr index);
+  void BarrierByThread(BarrierId id, Expr index);
   void Check(const MbarArrive& op);
   void Check(const MbarWait& op);
   void Check(const MbarExpect& op);
+  void Check(const MbarComplete& op);
   void Check(const ClusterSync& op);
   void Check(const PartStore& op) { CheckPart(op.part, op.src); }
   void Check(const PartAdd& op);

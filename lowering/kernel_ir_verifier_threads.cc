@@ -38,20 +38,29 @@ void KernelVerifier::BarrierAt(BarrierId id, Expr index) {
   if (Requires(id < kernel_.barriers.size(), "uses barrier ", id, " of ", kernel_.barriers.size())) Integer(index, "index of a barrier");
 }
 
-// Threads that come to it by themselves are told apart by their points.
-void KernelVerifier::Check(const MbarArrive& op) {
+// Threads that come to a barrier by themselves are told apart by their points.
+void KernelVerifier::BarrierByThread(BarrierId id, Expr index) {
   const bool by_thread = points_ == nullptr || (points_->layout.regs() == 1 && points_->layout.Replicas().empty());
-  if (Requires(by_thread, "an arrival in an elementwise loop of more or less than one point a thread")) BarrierAt(op.barrier, op.index);
+  if (Requires(by_thread, "a barrier in an elementwise loop of more or less than one point a thread")) BarrierAt(id, index);
 }
 
+void KernelVerifier::Check(const MbarArrive& op) { BarrierByThread(op.barrier, op.index); }
+
 void KernelVerifier::Check(const MbarWait& op) {
-  BarrierAt(op.barrier, op.index);
+  BarrierByThread(op.barrier, op.index);
   Integer(op.parity, "parity");
 }
 
 void KernelVerifier::Check(const MbarExpect& op) {
+  BarrierByThread(op.barrier, op.index);
+  Integer(op.bytes, "bytes");
+  int64_t bytes = 0;
+  if (!failed() && kernel_.exprs.AsInt(op.bytes, &bytes)) Requires(bytes >= 0 && bytes <= kMaxPhaseCount, "expects ", bytes, " bytes");
+}
+
+void KernelVerifier::Check(const MbarComplete& op) {
   BarrierAt(op.barrier, op.index);
-  Requires(op.bytes > 0 && op.bytes <= kMaxPhaseCount, "expects ", op.bytes, " bytes");
+  Requires(op.bytes > 0 && op.bytes <= kMaxPhaseCount, "completes ", op.bytes, " bytes");
 }
 
 }  // namespace tilert::kir

@@ -46,7 +46,7 @@ struct ForTiles { Block body; };
 
 // ---- data -----------------------------------------------------------------------------------------------------
 // Each thread runs `body` once for each of its points of `layout` (registers ascending, valid extents only), with `vars` bound to the
-// point's coordinates. body: Store, Let, If, For, While, Break, Continue, Atomic, Print, Assert, Shuffle, MbarArrive, ProxyFence and nothing else.
+// point's coordinates. body: Store, Let, If, For, While, Break, Continue, Atomic, Print, Assert, Shuffle, MbarArrive, MbarWait, MbarExpect, ProxyFence and nothing else.
 // Register buffers are read and written only where the thread holds the element. Stores to memory, atomics and prints happen in replica 0 only.
 // Points are independent: any order, the compiler may interleave them.
 struct Elementwise { FragmentLayout layout; std::vector<VarId> vars; Block body; };
@@ -107,7 +107,7 @@ struct Assert { Expr cond; std::string message; };
 using StmtOp = std::variant<Declare, For, While, If, Break, Continue, Let, Elementwise, Store, Atomic, Copy, CpAsyncCommit, CpAsyncWait,
                             LaneReduce, Mma, BarSync, Print, Assert, Roles, ForTiles, Wgmma, WgmmaFence, WgmmaCommit, WgmmaWait, TmaLoad, TmaStore,
                             StoreCommit, StoreWait, ProxyFence, Acquire, ExpectTx, Release, Advance, OrderWait, OrderPass,
-                            ClusterSync, PartStore, PartAdd, SumsGive, SumsTake, Shuffle, MbarArrive, MbarWait, MbarExpect>;
+                            ClusterSync, PartStore, PartAdd, SumsGive, SumsTake, Shuffle, MbarArrive, MbarWait, MbarExpect, MbarComplete>;
 
 // Special members are defined in kernel_ir.cc: compiled once, not in each source that holds one by value.
 struct Stmt {

@@ -63,7 +63,8 @@ struct Barrier {
   std::string name;
   int size = 1;
   int arrivals = 1;
-  int64_t offset = -1;  // bytes into the dynamic shared memory, 8 each
+  bool by_hand = false;  // the program announces the bytes, not the copies
+  int64_t offset = -1;   // bytes into the dynamic shared memory, 8 each
 };
 
 // A tensor map (CUtensorMap, PTX ISA "tensor-map"): a `const __grid_constant__` parameter that the host encodes for each launch. Box in elements, one a tensor

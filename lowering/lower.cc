@@ -33,7 +33,9 @@ constexpr TilePass kTilePasses[] = {
     {"split-loops", "before tiles are made of memory accesses: conditions are still where they were written", SplitLoops, true},
     {"hoist-memory-accesses", "before layouts: the tiles it makes need layouts too", HoistMemoryAccesses},
     {"find-slots", "before layouts: they are those of one tile", FindSlots},
-    {"solve-layouts", "last over tiles: all statements that touch a fragment are known", SolveLayouts},
+    {"shift-loops", "before layouts: loops over parts of fragments become loops over fragments", ShiftLoops},
+    {"solve-layouts", "last but one over tiles: all statements that touch a fragment are known", SolveLayouts},
+    {"check-registers", "after layouts: they say how many registers a fragment takes in each thread", CheckRegisters},
 };
 
 struct KernelPass {

@@ -262,7 +262,7 @@ absl::Status PlanBuilder::EmitStmt(const Stmt& stmt) {
           [&](const SyncThreads& op) { return EmitSync(op, threads_); },
           [&](const Shuffle&) { return Unsupported(stmt, "a shuffle"); },
           [&](const Roles&) { return Unsupported(stmt, "a partition of the block into roles"); },
-          [&](const BarrierOp& op) { return EmitBarrierOp(stmt, op); },
+          [&](const BarrierOp& op) { return EmitBarrierOp(op); },
           // Copies are waited for before what they bring is touched.
           [&](const AsyncWait& op) {
             if (op.gemm && open_.size() > op.pending) Retire(open_.size() - op.pending);

@@ -4,6 +4,18 @@
 #include "lowering/tile_access.h"
 
 namespace tilert {
+namespace {
+
+bool AnyBarrierOp(const Block& body, BufferId barrier, BarrierOpKind kind) {
+  bool any = false;
+  ForEachStmt(body, [&](const Stmt& stmt) {
+    auto* op = std::get_if<BarrierOp>(&stmt.op);
+    any |= op != nullptr && op->kind == kind && op->barrier == barrier;
+  });
+  return any;
+}
+
+}  // namespace
 
 FragmentLayout PlanBuilder::PointPerThread() const {
   LayoutDim dim{threads_, {{kLanes, Owner::kLane, 1}}};
@@ -37,7 +49,8 @@ absl::Status PlanBuilder::EmitBarrier(BufferId id) {
   const std::vector<int64_t> shape = s_.Shape(id);
   if (loops_ > 0) return absl::UnimplementedError(Cat("barrier '", buffer.name, "' is made anew in a loop, which is not lowered to GPU code; allocate it before the loop"));
   barriers_[id] = static_cast<kir::BarrierId>(k_.barriers.size());
-  k_.barriers.push_back({buffer.name, static_cast<int>(Product(shape)), static_cast<int>(buffer.arrive_count)});
+  const bool by_hand = AnyBarrierOp(s_.L().body, id, BarrierOpKind::kExpectTx);
+  k_.barriers.push_back({buffer.name, static_cast<int>(Product(shape)), static_cast<int>(buffer.arrive_count), by_hand});
   return absl::OkStatus();
 }
 
@@ -57,7 +70,7 @@ Expr PlanBuilder::BarrierIndex(BufferId id, const std::vector<Expr>& indices) {
   return k_.exprs.Binary(ExprOp::kMax, k_.exprs.Binary(ExprOp::kMin, at, Int(size - 1)), Int(0));
 }
 
-absl::Status PlanBuilder::EmitBarrierOp(const Stmt& stmt, const BarrierOp& op, const std::vector<Expr>& indices, Expr operand) {
+absl::Status PlanBuilder::EmitBarrierOp(const BarrierOp& op, const std::vector<Expr>& indices, Expr operand) {
   const kir::BarrierId id = barriers_.at(op.barrier);
   const Expr at = BarrierIndex(op.barrier, indices);
   switch (op.kind) {
@@ -66,7 +79,7 @@ absl::Status PlanBuilder::EmitBarrierOp(const Stmt& stmt, const BarrierOp& op, c
       Emit(kir::MbarArrive{id, at});
       return absl::OkStatus();
     case BarrierOpKind::kWait: Emit(kir::MbarWait{id, at, operand}); return absl::OkStatus();
-    case BarrierOpKind::kExpectTx: return Unsupported(stmt, "a barrier whose bytes are announced by hand (T.tma_copy announces its own)");
+    case BarrierOpKind::kExpectTx: Emit(kir::MbarExpect{id, at, operand}); return absl::OkStatus();
     case BarrierOpKind::kInvalid: break;
   }
   return Internal("an invalid barrier operation");
@@ -74,11 +87,10 @@ absl::Status PlanBuilder::EmitBarrierOp(const Stmt& stmt, const BarrierOp& op, c
 
 // By single threads.
 absl::Status PlanBuilder::EmitElementBarrierOp(const Stmt& stmt, const BarrierOp& op, kir::Block& out) {
-  if (op.kind == BarrierOpKind::kWait) return Unsupported(stmt, "a barrier that single threads of a warp wait at");
   kir::Block* const outer = std::exchange(block_, &out);
   const SourceLoc loc = std::exchange(loc_, stmt.loc);
   const bool writes_tiles = std::exchange(writes_tiles_, writes_tiles_ && region_writes_);  // what was before has its fence
-  const absl::Status status = EmitBarrierOp(stmt, op, Tr(op.indices), op.operand ? Tr(op.operand) : Expr{});
+  const absl::Status status = EmitBarrierOp(op, Tr(op.indices), op.operand ? Tr(op.operand) : Expr{});
   block_ = outer;
   loc_ = loc;
   writes_tiles_ = writes_tiles;
@@ -86,7 +98,7 @@ absl::Status PlanBuilder::EmitElementBarrierOp(const Stmt& stmt, const BarrierOp
 }
 
 // Among tile statements: what came before it has come to its end.
-absl::Status PlanBuilder::EmitBarrierOp(const Stmt& stmt, const BarrierOp& op) {
+absl::Status PlanBuilder::EmitBarrierOp(const BarrierOp& op) {
   std::vector<Expr> indices;
   for (Expr e : op.indices) {
     TILERT_ASSIGN_OR_RETURN(indices.emplace_back(), BlockExpr(e));
@@ -100,11 +112,11 @@ absl::Status PlanBuilder::EmitBarrierOp(const Stmt& stmt, const BarrierOp& op) {
     RetireAll();
     FillNow({});
   }
-  if (op.kind != BarrierOpKind::kArrive || threads_ % kLanes == 0) return EmitBarrierOp(stmt, op, indices, operand);
+  if (op.kind != BarrierOpKind::kArrive || threads_ % kLanes == 0) return EmitBarrierOp(op, indices, operand);
   // The last warp has lanes that are no threads of the program.
   kir::Elementwise each{PointPerThread(), {NewVar("tx")}, {}};
   kir::Block* const outer = std::exchange(block_, &each.body);
-  const absl::Status status = EmitBarrierOp(stmt, op, indices, operand);
+  const absl::Status status = EmitBarrierOp(op, indices, operand);
   block_ = outer;
   Emit(std::move(each));
   return status;
@@ -118,32 +130,38 @@ int64_t PlanBuilder::PanelAtBarrier(const Copy& copy) const {
   return plain ? TmaPanel(s_, copy.src, s_.Extents(copy.src.extent), s_.shared.at(dst), s_.buffer(dst).dtype) : 0;
 }
 
-// A copy that completes on a barrier goes by TMA where that can be; else the threads copy, and their arrivals say that it is there. One without a barrier is a
-// copy that is waited for before its tile is touched, wherever its wait stands.
+// A copy that completes on a barrier goes by TMA where that can be; else the threads copy, and their arrivals say that it is there, or, where the program
+// announces bytes, one of them for all. One without a barrier is a copy that is waited for before its tile is touched, wherever its wait stands.
 absl::Status PlanBuilder::EmitAsyncCopy(const Stmt& stmt, const Copy& copy) {
   if (copy.barrier == kNoId) return EmitCopy(copy);
   const BufferId src = copy.src.buffer, dst = copy.dst.buffer;
   const std::vector<int64_t> box = s_.Extents(copy.src.extent);
+  const kir::BarrierId barrier = barriers_.at(copy.barrier);
+  const bool by_hand = k_.barriers[barrier].by_hand;
+  std::vector<Expr> indices;
+  for (Expr e : copy.barrier_indices) {
+    TILERT_ASSIGN_OR_RETURN(indices.emplace_back(), BlockExpr(e));
+  }
+  const Expr at = BarrierIndex(copy.barrier, indices);
   if (const int64_t panel = PanelAtBarrier(copy); panel > 0) {
     const SharedLayout& tile = s_.shared.at(dst);
-    std::vector<Expr> indices;
-    for (Expr e : copy.barrier_indices) {
-      TILERT_ASSIGN_OR_RETURN(indices.emplace_back(), BlockExpr(e));
-    }
-    const Expr at = BarrierIndex(copy.barrier, indices);
-    const kir::BarrierId barrier = barriers_.at(copy.barrier);
     const kir::MapId map = MapOf(src, box, panel, tile.swizzled ? static_cast<int>(tile.panel) : 0);
-    Emit(kir::MbarExpect{barrier, at, Product(tile.extents) * tile.element_bytes});
+    if (!by_hand) Emit(kir::MbarExpect{barrier, at, Int(Product(tile.extents) * tile.element_bytes)});
     Emit(kir::TmaLoad{map, buffers_[dst], 0, Tr(copy.src.start), 0, barrier, at, s_.slots.contains(dst) ? Tr(copy.dst.start[0]) : Slot(dst)});
     ReportTma(copy, map);
     return absl::OkStatus();
   }
-  bool arrives = false;
-  ForEachStmt(s_.L().body, [&](const Stmt& other) {
-    auto* op = std::get_if<BarrierOp>(&other.op);
-    arrives |= op != nullptr && op->kind == BarrierOpKind::kArrive && op->barrier == copy.barrier;
-  });
-  if (!arrives) return Unsupported(stmt, "a copy that completes on a barrier at which nobody arrives, and that cannot go by TMA,");
+  if (by_hand) {  // the arrivals may have been before: the bytes say that the copy is there
+    TILERT_RETURN_IF_ERROR(EmitCopy(copy));
+    FlushAsync();
+    if (wgmma_) Emit(kir::ProxyFence{});
+    Emit(kir::BarSync{});
+    const int64_t bytes = Product(s_.Extents(copy.dst.extent)) * DTypeBytes(s_.buffer(dst).dtype);
+    if (bytes > 0) Emit(kir::MbarComplete{barrier, at, bytes});
+    return absl::OkStatus();
+  }
+  if (!AnyBarrierOp(s_.L().body, copy.barrier, BarrierOpKind::kArrive))
+    return Unsupported(stmt, "a copy that completes on a barrier at which nobody arrives, and that cannot go by TMA,");
   return EmitCopy(copy);  // in flight until the arrival
 }
 

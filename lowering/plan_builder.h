@@ -187,8 +187,8 @@ class PlanBuilder {
   FragmentLayout PointPerThread() const;
   absl::Status EmitBarrier(BufferId id);
   Expr BarrierIndex(BufferId id, const std::vector<Expr>& indices);
-  absl::Status EmitBarrierOp(const Stmt& stmt, const BarrierOp& op, const std::vector<Expr>& indices, Expr operand);
-  absl::Status EmitBarrierOp(const Stmt& stmt, const BarrierOp& op);
+  absl::Status EmitBarrierOp(const BarrierOp& op, const std::vector<Expr>& indices, Expr operand);
+  absl::Status EmitBarrierOp(const BarrierOp& op);
   absl::Status EmitElementBarrierOp(const Stmt& stmt, const BarrierOp& op, kir::Block& out);
   absl::Status EmitAsyncCopy(const Stmt& stmt, const Copy& copy);
   int64_t PanelAtBarrier(const Copy& copy) const;

@@ -29,7 +29,7 @@ ThreadPlanner::ThreadPlanner(PlanBuilder& builder, const ThreadRegion& region, i
 
 absl::Status ThreadPlanner::Run() {
   for (const Stmt& stmt : region_.body) TILERT_RETURN_IF_ERROR(CheckMeetings(stmt));
-  if (SomeArrive() && !IsAlone()) {  // on behalf of all threads: what they did among tile statements must be done
+  if (SomeCome(BarrierOpKind::kArrive) && !IsAlone()) {  // on behalf of all threads: what they did among tile statements must be done
     Fence();
     b_.Emit(kir::BarSync{});
   }
@@ -38,6 +38,7 @@ absl::Status ThreadPlanner::Run() {
   }
   TILERT_RETURN_IF_ERROR(EmitBlock(region_.body));
   b_.substitutes_.erase(region_.thread);
+  if (SomeCome(BarrierOpKind::kWait) && !IsLast()) b_.Emit(kir::BarSync{});  // so did they for all threads
   return absl::OkStatus();
 }
 
@@ -47,24 +48,16 @@ absl::Status ThreadPlanner::CheckMeetings(const Stmt& root) const {
     if (std::holds_alternative<Copy>(stmt.op) || std::holds_alternative<Gemm>(stmt.op) ||
         std::holds_alternative<AsyncWait>(stmt.op))
       status = b_.Unsupported(stmt, "an asynchronous statement of single threads");
-    auto* barrier = std::get_if<BarrierOp>(&stmt.op);
-    if (barrier == nullptr || barrier->kind != BarrierOpKind::kWait) return;
-    if (uniform_.ControlOf(stmt) > Uniformity::kWarp) {
-      status = b_.Unsupported(stmt, "a barrier that single threads of a warp wait at");
-    }
-    ForEachExpr(stmt, [&](Expr e) {
-      if (uniform_.Of(e) > Uniformity::kWarp)
-        status = b_.Unsupported(stmt, "a barrier of which each thread of a warp means another");
-    });
   });
   return status;
 }
 
-// Arrivals at which not whole warps come to one barrier are what each thread does by itself.
+// What not whole warps do at one barrier each thread does by itself. So it announces bytes, in any case.
 bool ThreadPlanner::ByThread(const Stmt& stmt) const {
   auto* op = std::get_if<BarrierOp>(&stmt.op);
-  if (op == nullptr || op->kind != BarrierOpKind::kArrive) return false;
-  bool own = uniform_.ControlOf(stmt) > Uniformity::kWarp || threads_ % kLanes != 0;
+  if (op == nullptr) return false;
+  bool own = uniform_.ControlOf(stmt) > Uniformity::kWarp || op->kind == BarrierOpKind::kExpectTx ||
+             (op->kind == BarrierOpKind::kArrive && threads_ % kLanes != 0);
   ForEachExpr(stmt, [&](Expr e) { own |= uniform_.Of(e) > Uniformity::kWarp; });
   return own;
 }
@@ -73,12 +66,12 @@ bool ThreadPlanner::IsMeeting(const Stmt& stmt) const {
   return std::holds_alternative<SyncThreads>(stmt.op) || (std::holds_alternative<BarrierOp>(stmt.op) && !ByThread(stmt));
 }
 
-// Is there an arrival to which not all threads of the region come?
-bool ThreadPlanner::SomeArrive() const {
+// Is there an arrival, or a wait, to which not all threads of the region come?
+bool ThreadPlanner::SomeCome(BarrierOpKind kind) const {
   return std::any_of(region_.body.begin(), region_.body.end(), [&](const Stmt& root) {
     return Any(root, [&](const Stmt& stmt) {
       auto* op = std::get_if<BarrierOp>(&stmt.op);
-      return op != nullptr && op->kind == BarrierOpKind::kArrive && uniform_.ControlOf(stmt) != Uniformity::kBlock;
+      return op != nullptr && op->kind == kind && uniform_.ControlOf(stmt) != Uniformity::kBlock;
     });
   });
 }
@@ -91,6 +84,9 @@ bool ThreadPlanner::IsAlone() const {
            std::holds_alternative<Annotate>(stmt.op);
   });
 }
+
+// Or the last thing?
+bool ThreadPlanner::IsLast() const { return std::get_if<ThreadRegion>(&b_.s_.program.launches[b_.s_.launch].body.back().op) == &region_; }
 
 // Others may multiply what these threads have written, once one of them says so.
 void ThreadPlanner::Fence() {
@@ -272,7 +268,7 @@ absl::Status ThreadPlanner::Inside(kir::Block& out, const std::function<absl::St
 
 absl::Status ThreadPlanner::EmitControl(const Stmt& stmt) {
   if (auto* op = std::get_if<SyncThreads>(&stmt.op)) {
-    if (op->count == 0 && SomeArrive()) Fence();
+    if (op->count == 0 && SomeCome(BarrierOpKind::kArrive)) Fence();
     return b_.EmitSync(*op, threads_);
   }
   if (auto* op = std::get_if<BarrierOp>(&stmt.op)) {
@@ -284,7 +280,7 @@ absl::Status ThreadPlanner::EmitControl(const Stmt& stmt) {
     if (op->operand) {
       TILERT_ASSIGN_OR_RETURN(operand, Agreed(op->operand));
     }
-    return b_.EmitBarrierOp(stmt, *op, indices, operand);
+    return b_.EmitBarrierOp(*op, indices, operand);
   }
   if (std::holds_alternative<Break>(stmt.op)) return b_.Emit(kir::Break{}), absl::OkStatus();
   if (std::holds_alternative<Continue>(stmt.op)) return b_.Emit(kir::Continue{}), absl::OkStatus();

@@ -24,8 +24,9 @@ class ThreadPlanner {
   absl::Status CheckMeetings(const Stmt& root) const;
   bool ByThread(const Stmt& stmt) const;
   bool IsMeeting(const Stmt& stmt) const;
-  bool SomeArrive() const;
+  bool SomeCome(BarrierOpKind kind) const;
   bool IsAlone() const;
+  bool IsLast() const;
   void Fence();
   bool MarkStructure(const Block& block);
   bool MarkJumps(const Block& block, const Stmt* loop);

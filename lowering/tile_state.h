@@ -85,6 +85,8 @@ absl::Status SplitSumsOverBlocks(TileState& state);
 absl::Status SplitLoops(TileState& state);
 absl::Status HoistMemoryAccesses(TileState& state);
 absl::Status FindSlots(TileState& state);
+absl::Status ShiftLoops(TileState& state);
 absl::Status SolveLayouts(TileState& state);
+absl::Status CheckRegisters(TileState& state);
 
 }  // namespace tilert

@@ -7,6 +7,9 @@
 
 namespace tilert {
 
+// Of the executor: hours of work. What needs more does not end, and nobody could stop it.
+constexpr uint64_t kMostCpuSteps = uint64_t{1} << 36;
+
 absl::Status Kernel::PrepareForLaunch(cuda::Stream stream) {
   int capture = cuda::kCaptureStatusNone;
   TILERT_RETURN_IF_ERROR(runtime_->driver().StreamIsCapturing(stream, &capture));
@@ -168,6 +171,7 @@ absl::Status Kernel::Launch(const LaunchRequest& request) {
     TILERT_RETURN_IF_ERROR(plan_.BindWithoutWorkspace(request.tensors, request.scalars, values));
     ExecOptions exec;
     exec.threads = options.cpu_threads;
+    exec.max_steps = kMostCpuSteps;
     return Execute(program(), request.tensors, request.scalars, exec);
   }
   TILERT_RETURN_IF_ERROR(runtime_->CheckContext());

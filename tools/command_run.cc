@@ -98,7 +98,7 @@ constexpr Option kOptions[] = {
     {"--dim", "NAME=N", "an extent that no input tells", true},
     {"--device", "cpu|cuda|sim", "the executor (default), a GPU, or the lowered kernels in the simulator"},
     {"--check", "", "compare with the executor; on cpu: report data races and unwritten reads"},
-    {"--tolerance", "X", "for --check: |d| <= X (|expected| + rms); default depends on the type"},
+    {"--tolerance", "X", "for --check: |d| <= X (|expected| + rms); default: of the types that values are rounded to"},
     kArchOption,
     kFamilyOption,
     kGeneralOption,

@@ -55,6 +55,35 @@ double DefaultTolerance(DType dtype) {
   }
 }
 
+double DefaultTolerance(const Program& program, DType output) {
+  double tolerance = DefaultTolerance(output);
+  if (!IsFloat(output)) return tolerance;
+  const auto through = [&](BufferId to) {
+    const bool is_result = std::any_of(program.params.begin(), program.params.end(), [to](const Param& param) {
+      return param.kind == Param::Kind::kTensor && param.index == to && param.access == Access::kOut;
+    });
+    const DType type = program.buffers[to].dtype;
+    if (!is_result && IsFloat(type)) tolerance = std::max(tolerance, DefaultTolerance(type));
+  };
+  for (const Launch& launch : program.launches) {
+    ForEachStmt(launch.body, [&](const Stmt& stmt) {
+      const auto* store = std::get_if<Store>(&stmt.op);
+      const auto* copy = std::get_if<Copy>(&stmt.op);
+      const auto* gemm = std::get_if<Gemm>(&stmt.op);
+      const auto* reduce = std::get_if<Reduce>(&stmt.op);
+      if (store != nullptr && program.exprs[store->value].op != ExprOp::kLoad) through(store->buffer);
+      if (copy != nullptr && program.buffers[copy->src.buffer].dtype != program.buffers[copy->dst.buffer].dtype)
+        through(copy->dst.buffer);
+      if (reduce != nullptr) through(reduce->dst.buffer);
+      if (gemm == nullptr) return;
+      through(gemm->c.buffer);
+      const DType type = program.buffers[gemm->a.buffer].dtype;
+      if (IsFloat(type) && DTypeBits(type) < 32) tolerance = std::max(tolerance, 0x1p-12);
+    });
+  }
+  return tolerance;
+}
+
 Comparison Compare(const Array& actual, const Array& expected, double tolerance) {
   Comparison result;
   if (actual.dtype != expected.dtype || actual.shape != expected.shape) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "ir/program.h"
 #include "tools/array.h"
 
 namespace tilert::tool {
@@ -21,6 +22,10 @@ Comparison Compare(const Array& actual, const Array& expected, double tolerance 
 // A few roundings of the type, and of float32 accumulation: 2^-6 (bfloat16), 2^-9 (float16), 2^-14 (float32), 2^-40 (float64),
 // 2^-2 (float8).
 double DefaultTolerance(DType dtype);
+
+// The tolerance of an output of `program`: of the coarsest of its type and of the types that values are rounded to on the way, in
+// memory that is read again; where products of types narrower than float32 are summed up at least 2^-12.
+double DefaultTolerance(const Program& program, DType output);
 
 // "min -3.1, max 2.9, mean 0.01", and counts of NaN and infinity.
 std::string Statistics(const Array& array);

@@ -3,11 +3,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "ir/status_util.h"
 
 namespace tilert::sim {
 double SteadySeconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+void Warp::Learn(const Clock& other) {
+  clock.Join(other);
+  for (Clock& own : lane_clocks) own.Join(other);
+}
 
 ThreadBlock::ThreadBlock(Cluster& cluster, int rank)
     : cluster_(cluster),
@@ -87,8 +93,14 @@ void ThreadBlock::RunBurst(Warp& warp) {
   async_.RunSome();
 }
 
-// What all lanes of the warp have done so far is known to all of them, and may be told to others.
+// What all lanes of the warp have done so far, and know, is known to all of them, and may be told to others.
 void ThreadBlock::SyncLanes(Warp& warp) {
+  for (const Clock& own : std::exchange(warp.lane_clocks, {})) warp.clock.Join(own);
+  TellLanes(warp);
+}
+
+// What they have done.
+void ThreadBlock::TellLanes(Warp& warp) {
   const auto own = static_cast<size_t>(warp.component);
   warp.clock.seen[own] = warp.epoch++;
   warp.clock.fenced[own] = warp.own_fence;

@@ -24,6 +24,7 @@ class ThreadBlock {
   void CheckEnd() { async_.CheckEnd(); }
   std::string DescribeWaits() const;
   void FailWaiting(const std::string& what);
+  void EndFibers();  // after a failure
 
  private:
   friend class AsyncWork;
@@ -36,6 +37,7 @@ class ThreadBlock {
   void ReleaseBarrier(const Group& group);
   void ArriveAtNamed(Warp& warp, const CBarSync& sync);
   void SyncLanes(Warp& warp);
+  void TellLanes(Warp& warp);
   void Finish(Warp& warp);
   bool CountStep();
 
@@ -79,6 +81,9 @@ class ThreadBlock {
 
   // block_points.cc: Elementwise.
   void RunPoints(Warp& warp, const CPoints& points);
+  void StartPoints(Warp& warp, const CPoints& points);
+  void ResumePoints(Warp& warp);
+  void AwaitInPoints(Warp& warp, int slot, bool parity);
   bool AllAre(const Warp& warp, uint32_t mask) const;
   void FenceByLanes(Warp& warp, uint32_t mask);
   void RunShuffle(Warp& warp, const CShuffle& shuffle, uint32_t mask);

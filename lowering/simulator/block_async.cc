@@ -94,6 +94,7 @@ void AsyncWork::Execute(Warp& warp, const CStmt& stmt) {
       [&](const CMbarArrive& s) { Run(warp, s); },
       [&](const CMbarWait& s) { Run(warp, s); },
       [&](const CMbarExpect& s) { Run(warp, s); },
+      [&](const CMbarComplete& s) { Run(warp, s); },
       [&](const COrderWait&) { WaitAt(warp); },
       [&](const COrderPass&) { PassOrder(warp); },
       [&](const CClusterSync&) { ArriveAtSync(warp, stmt); },
@@ -170,29 +171,29 @@ void AsyncWork::ArriveAtSync(Warp& warp, const CStmt& stmt) {
 void AsyncWork::Pass(Warp& warp) {
   warp.state = Warp::State::kReady;
   if (warp.awaited >= 0) {
-    warp.clock.Join(slots_[static_cast<size_t>(warp.awaited)].full.completed);
+    if (warp.points == nullptr) warp.Learn(slots_[static_cast<size_t>(warp.awaited)].full.completed);
     warp.awaited = -1;
     return;
   }
   if (std::holds_alternative<CClusterSync>(warp.stmt->op)) {
     const Group& group = block_.groups_[static_cast<size_t>(warp.group)];
-    warp.clock.Join(block_.cluster_.SyncOf(group.role, block_.rank_).last);
+    warp.Learn(block_.cluster_.SyncOf(group.role, block_.rank_).last);
     ++warp.syncs[group.role < 0 ? 0 : 1];
     return;
   }
   if (const auto* acquire = std::get_if<CAcquire>(&warp.stmt->op)) return PassRing(warp, *acquire);
   if (const int64_t needed = OrderNeeds(warp); needed > 0) {
     const Group& group = block_.groups_[static_cast<size_t>(warp.group)];
-    warp.clock.Join(tokens_[static_cast<size_t>(group.role)]
-                        .passes[static_cast<size_t>(1 - group.instance)][static_cast<size_t>(needed - 1)]
-                        .clock);
+    warp.Learn(tokens_[static_cast<size_t>(group.role)]
+                   .passes[static_cast<size_t>(1 - group.instance)][static_cast<size_t>(needed - 1)]
+                   .clock);
   }
   ++warp.order_waits;
 }
 
 void AsyncWork::PassRing(Warp& warp, const CAcquire& acquire) {
   bool parity = false;
-  warp.clock.Join(Awaits(warp, acquire, &parity).completed);
+  warp.Learn(Awaits(warp, acquire, &parity).completed);
   if (acquire.fill) return;
   const int64_t position = warp.positions[acquire.ring];
   std::vector<int64_t>& held = warp.held[acquire.ring];
@@ -322,8 +323,9 @@ void AsyncWork::ArriveAt(Warp& warp, int number, int lane, const Clock& past) {
 void AsyncWork::Run(Warp& warp, const CMbarArrive& arrive) {
   const int number = BarrierSlot(warp, arrive.barrier, block_.Uniform(warp, arrive.index).i, 0);
   if (number < 0) return;
-  block_.SyncLanes(warp);
-  for (int lane = 0; lane < kLanes && !block_.failed(); ++lane) ArriveAt(warp, number, lane, warp.clock);
+  block_.TellLanes(warp);
+  for (Clock& own : warp.lane_clocks) own.Join(warp.clock);
+  for (int lane = 0; lane < kLanes && !block_.failed(); ++lane) ArriveAt(warp, number, lane, warp.KnownTo(lane));
 }
 
 // Each lane tells what the whole warp knows and what it has done itself; all together, what they have done.
@@ -336,7 +338,7 @@ void AsyncWork::ArriveByLanes(Warp& warp, const CMbarArrive& arrive, uint32_t ma
     const auto at = static_cast<size_t>(lane);
     const int number = BarrierSlot(warp, arrive.barrier, index[at].i, lane);
     if (number < 0) return;
-    Clock past = warp.clock;
+    Clock past = warp.KnownTo(lane);
     past.Learn({static_cast<int16_t>(own), static_cast<int16_t>(lane), warp.epoch, std::max(warp.own_fence, warp.lane_fence[at])});
     if (all) {
       past.seen[own] = warp.epoch;
@@ -357,15 +359,65 @@ void AsyncWork::Run(Warp& warp, const CMbarWait& wait) {
   if (CanPass(warp)) Pass(warp);
 }
 
+void AsyncWork::WaitByLanes(Warp& warp, const CMbarWait& wait, uint32_t mask) {
+  Row index, parity;
+  std::copy_n(block_.Eval(warp, wait.index, mask, kLanes), kLanes, index.begin());
+  std::copy_n(block_.Eval(warp, wait.parity, mask, kLanes), kLanes, parity.begin());
+  for (int lane = 0; lane < kLanes && !block_.failed(); ++lane) {
+    if ((mask >> lane & 1) == 0) continue;
+    const auto at = static_cast<size_t>(lane);
+    const int number = BarrierSlot(warp, wait.barrier, index[at].i, lane);
+    if (number < 0) return;
+    block_.AwaitInPoints(warp, number, (parity[at].i & 1) != 0);
+    if (warp.lane_clocks.empty()) warp.lane_clocks.assign(kLanes, warp.clock);
+    warp.lane_clocks[at].Join(slots_[static_cast<size_t>(number)].full.completed);
+  }
+}
+
 void AsyncWork::Run(Warp& warp, const CMbarExpect& expect) {
   if (!Issues(warp)) return;
   const int number = BarrierSlot(warp, expect.barrier, block_.Uniform(warp, expect.index).i, 0);
+  if (number >= 0) Announce(warp, 0, number, block_.Uniform(warp, expect.bytes).i);
+}
+
+void AsyncWork::ExpectByLanes(Warp& warp, const CMbarExpect& expect, uint32_t mask) {
+  Row index, bytes;
+  std::copy_n(block_.Eval(warp, expect.index, mask, kLanes), kLanes, index.begin());
+  std::copy_n(block_.Eval(warp, expect.bytes, mask, kLanes), kLanes, bytes.begin());
+  for (int lane = 0; lane < kLanes && !block_.failed(); ++lane) {
+    if ((mask >> lane & 1) == 0) continue;
+    const int number = BarrierSlot(warp, expect.barrier, index[static_cast<size_t>(lane)].i, lane);
+    if (number >= 0) Announce(warp, lane, number, bytes[static_cast<size_t>(lane)].i);
+  }
+}
+
+void AsyncWork::Announce(Warp& warp, int lane, int number, int64_t bytes) {
+  constexpr int64_t kMostBytes = (1 << 20) - 1;  // PTX ISA "mbarrier", tx-count
+  if (block_.failed()) return;
+  Mbarrier& barrier = slots_[static_cast<size_t>(number)].full;
+  barrier.bytes += bytes;
+  if (bytes < 0 || barrier.bytes > kMostBytes)
+    return block_.Fail(warp, lane, Cat("announces ", bytes, " bytes at ", SlotName(number), ", which can count 0 to ", kMostBytes));
+  barrier.TryComplete();
+}
+
+void AsyncWork::Run(Warp& warp, const CMbarComplete& complete) {
+  if (!Issues(warp)) return;
+  const int number = BarrierSlot(warp, complete.barrier, block_.Uniform(warp, complete.index).i, 0);
   if (number < 0) return;
   Mbarrier& barrier = slots_[static_cast<size_t>(number)].full;
-  if (barrier.pending == 0 && barrier.bytes == 0)
-    return block_.Fail(warp, 0, Cat("announces bytes to a phase of ", SlotName(number), " that is complete"));
-  barrier.bytes += expect.bytes;
+  barrier.arriving.Join(warp.KnownTo(0));
+  barrier.bytes -= complete.bytes;
+  if (barrier.bytes < 0 && barrier.pending == 0)
+    return block_.Fail(warp, 0, Cat(complete.bytes, " bytes arrive at ", SlotName(number), ", which expects ", barrier.bytes + complete.bytes));
   barrier.TryComplete();
+}
+
+// Whether the program announces its bytes: some of them may come before.
+bool AsyncWork::IsByHand(int number) const {
+  const size_t rings = kernel_.kernel->rings.size();
+  const kir::RingId ring = slots_[static_cast<size_t>(number)].ring;
+  return ring >= rings && kernel_.kernel->barriers[ring - rings].by_hand;
 }
 
 // ---- when things happen

@@ -38,6 +38,9 @@ class AsyncWork {
   std::string SlotName(int slot) const;
   // Arrivals of the lanes in `mask` by themselves; `all`: of all lanes of the warp.
   void ArriveByLanes(Warp& warp, const CMbarArrive& arrive, uint32_t mask, bool all);
+  // One after the other; what each waits for only itself knows.
+  void WaitByLanes(Warp& warp, const CMbarWait& wait, uint32_t mask);
+  void ExpectByLanes(Warp& warp, const CMbarExpect& expect, uint32_t mask);
   // Ordinary instructions have written to the shared buffer.
   void SharedWritten(BufferId buffer);
 
@@ -78,6 +81,9 @@ class AsyncWork {
   void Run(Warp& warp, const CMbarArrive& arrive);
   void Run(Warp& warp, const CMbarWait& wait);
   void Run(Warp& warp, const CMbarExpect& expect);
+  void Announce(Warp& warp, int lane, int number, int64_t bytes);
+  void Run(Warp& warp, const CMbarComplete& complete);
+  bool IsByHand(int number) const;
   int64_t OrderNeeds(const Warp& warp) const;
   void PassOrder(Warp& warp);
   void ArriveAtSync(Warp& warp, const CStmt& stmt);

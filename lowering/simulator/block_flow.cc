@@ -52,6 +52,7 @@ bool ThreadBlock::Advance(Warp& warp) {
 
 void ThreadBlock::Step(Warp& warp) {
   if (!CountStep()) return;
+  if (warp.points != nullptr) return ResumePoints(warp);
   if (!Advance(warp)) {
     if (warp.stack.empty() && !failed()) {
       warp.state = Warp::State::kDone;
@@ -186,7 +187,7 @@ void ThreadBlock::ExecuteStmt(Warp& warp, const CStmt& stmt) {
       [&](const CBreak&) { Unwind(warp, true); },
       [&](const CContinue&) { Unwind(warp, false); },
       [&](const CLet& s) { SetVar(warp, s.var, Uniform(warp, s.value)); },
-      [&](const CPoints& s) { RunPoints(warp, s); },
+      [&](const CPoints& s) { s.waits ? StartPoints(warp, s) : RunPoints(warp, s); },
       [&](const CCopy& s) { RunCopy(warp, s); },
       [&](const CCommit&) { Commit(warp); },
       [&](const CWait& s) { Wait(warp, s); },

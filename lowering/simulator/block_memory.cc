@@ -50,7 +50,7 @@ Agent ThreadBlock::AgentOf(const Warp& warp, int lane) const {
 }
 
 Observer ThreadBlock::ObserverOf(const Warp& warp, int lane) const {
-  Observer now{AgentOf(warp, lane),        &warp.clock, static_cast<int16_t>(warp.component),
+  Observer now{AgentOf(warp, lane),        &warp.KnownTo(lane), static_cast<int16_t>(warp.component),
                static_cast<int16_t>(lane), false,       warp.own_fence};
   if (lane != 0) return now;  // lane 0 issues the TMA stores
   now.store_read = static_cast<int16_t>(components_.StoreRead(warp.component));
@@ -172,6 +172,7 @@ uint32_t ThreadBlock::TouchCells(Warp& warp, const Places& places, uint32_t mask
   uint32_t defined = 0;
   ForLanes(mask, [&](int l) {
     now.self.lane = now.lane = static_cast<int16_t>(l);
+    now.clock = &warp.KnownTo(l);
     if (l != 0) now.store_read = now.store_write = -1;
     const auto first = static_cast<size_t>(places.at[static_cast<size_t>(l)]) >> shift;
     Agent other;

@@ -1,6 +1,7 @@
 // Elementwise: 32 points at a time, one a lane, the lanes that take part given by a mask.
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "ir/int_eval.h"
 #include "ir/status_util.h"
@@ -52,6 +53,38 @@ void ThreadBlock::RunPoints(Warp& warp, const CPoints& points) {
   points_ = nullptr;
 }
 
+// On a stack of its own, so that lanes can wait where they are.
+void ThreadBlock::StartPoints(Warp& warp, const CPoints& points) {
+  warp.points = std::make_unique<Fiber>([this, &warp, &points] { RunPoints(warp, points); });
+  if (!warp.points->ok()) return FailAs(absl::StatusCode::kResourceExhausted, warp, 0, "no memory for the stack of a warp");
+  ResumePoints(warp);
+}
+
+void ThreadBlock::ResumePoints(Warp& warp) {
+  const CStmt* const stmt = warp.stmt;
+  warp.points->Resume();
+  if (!warp.points->done()) return;
+  warp.points = nullptr;
+  warp.stmt = stmt;
+}
+
+// Other warps run until the phase is complete.
+void ThreadBlock::AwaitInPoints(Warp& warp, int slot, bool parity) {
+  warp.awaited = slot;
+  warp.awaited_parity = parity;
+  warp.state = Warp::State::kWaiting;
+  if (async_.CanPass(warp)) return async_.Pass(warp);
+  const auto state = std::make_tuple(points_, point_reg_, replica_zero_, point_);
+  warp.points->Yield();
+  std::tie(points_, point_reg_, replica_zero_, point_) = state;
+}
+
+void ThreadBlock::EndFibers() {
+  for (Warp& warp : warps_) {
+    if (warp.points != nullptr && warp.points->ok()) ResumePoints(warp);
+  }
+}
+
 // Returns the lanes that reach the end of the block.
 uint32_t ThreadBlock::RunLanes(Warp& warp, const CBlock& block, uint32_t mask, Flow& flow) {
   for (const CStmt& stmt : block) {
@@ -74,6 +107,8 @@ void ThreadBlock::RunLaneStmt(Warp& warp, const CStmt& stmt, uint32_t& mask, Flo
       },
       [&](const CShuffle& s) { RunShuffle(warp, s, mask); },
       [&](const CMbarArrive& s) { async_.ArriveByLanes(warp, s, mask, AllAre(warp, mask)); },
+      [&](const CMbarWait& s) { async_.WaitByLanes(warp, s, mask); },
+      [&](const CMbarExpect& s) { async_.ExpectByLanes(warp, s, mask); },
       [&](const CProxyFence&) { FenceByLanes(warp, mask); },
       [&](const CIf& s) {
         const uint32_t taken = TrueLanes(Eval(warp, s.cond, mask, kLanes)) & mask;

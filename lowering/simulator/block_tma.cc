@@ -201,7 +201,7 @@ void AsyncWork::Land(const PendingLoad& load) {
   const auto bytes = static_cast<int64_t>(info.offsets.size()) * info.bytes / tile.shares;
   full.bytes -= bytes;
   // What another block sends may come before this one has announced it.
-  if (full.phase != load.round || (full.bytes < 0 && (full.pending == 0 || tile.shares == 1))) {
+  if (full.phase != load.round || (full.bytes < 0 && (full.pending == 0 || (tile.shares == 1 && !IsByHand(load.slot))))) {
     return FailAt(load.stmt->number, Cat(bytes, " bytes of round ", load.round, " arrive at ", SlotName(load.slot),
                                          ", whose full barrier is in phase ", full.phase, " and expects ", full.bytes + bytes,
                                          ": not announced by an ExpectTx, or by one of too few bytes"));

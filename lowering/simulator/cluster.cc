@@ -33,7 +33,7 @@ absl::Status Cluster::Execute() {
     blocks_[static_cast<size_t>(warp.rank)]->RunBurst(warp);
   }
   for (auto& block : blocks_) {
-    if (status_.ok()) block->CheckEnd();
+    status_.ok() ? block->CheckEnd() : block->EndFibers();
   }
   return status_;
 }

@@ -76,7 +76,7 @@ class Compiler {
   ExprCompiler exprs_;
   Compiled result_;
   std::vector<std::pair<FragmentLayout, std::shared_ptr<const LayoutTables>>> tables_;
-  bool in_points_ = false;
+  bool in_points_ = false, points_wait_ = false;
   int warps_;                // of the role (instance) that the statement is in
   bool one_thread_ = false;
   int store_shares_ = 1;     // warpgroups of the role that store a part of a tile each
@@ -188,7 +188,7 @@ std::string_view StatementName(const kir::StmtOp& op) {
                                                 "Roles",       "ForTiles",    "Wgmma", "WgmmaFence", "WgmmaCommit", "WgmmaWait",
                                                 "TmaLoad",     "TmaStore",    "StoreCommit", "StoreWait", "ProxyFence", "Acquire",
                                                 "ExpectTx",    "Release",     "Advance", "OrderWait", "OrderPass",
-                                                "ClusterSync", "PartStore", "PartAdd", "SumsGive", "SumsTake", "Shuffle", "MbarArrive", "MbarWait", "MbarExpect"};
+                                                "ClusterSync", "PartStore", "PartAdd", "SumsGive", "SumsTake", "Shuffle", "MbarArrive", "MbarWait", "MbarExpect", "MbarComplete"};
   static_assert(std::size(kNames) == std::variant_size_v<kir::StmtOp>);
   return kNames[op.index()];
 }
@@ -244,12 +244,14 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Points(const kir::Elementwise& s, 
   if (in_points_) return Internal("Elementwise inside Elementwise");
   if (s.vars.size() != s.layout.dims.size()) return Internal("one variable a dimension of the layout is needed");
   in_points_ = true;
+  points_wait_ = false;
   for (size_t d = 0; d < s.vars.size(); ++d)
     exprs_.ranges().Bind(s.vars[d], {0, std::max<int64_t>(s.layout.dims[d].extent - 1, 0), 1});
   absl::StatusOr<CBlock> body = Body(s.body, Cat(path, ".body"));
   in_points_ = false;
   if (!body.ok()) return body.status();
   points.body = *std::move(body);
+  points.waits = points_wait_;
   return points;
 }
 
@@ -401,7 +403,10 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::Roles(const kir::Roles& roles, con
 
 absl::StatusOr<decltype(CStmt::op)> Compiler::AsyncOperation(const kir::Stmt& stmt, const std::string& path) {
   using Result = absl::StatusOr<decltype(CStmt::op)>;
-  const bool by_thread = std::holds_alternative<kir::MbarArrive>(stmt.op) || std::holds_alternative<kir::ProxyFence>(stmt.op);
+  const bool waits = std::holds_alternative<kir::MbarWait>(stmt.op);
+  const bool by_thread = waits || std::holds_alternative<kir::MbarArrive>(stmt.op) || std::holds_alternative<kir::MbarExpect>(stmt.op) ||
+                         std::holds_alternative<kir::ProxyFence>(stmt.op);
+  points_wait_ |= in_points_ && waits;
   if (in_points_ && !by_thread) return Internal("this statement may not stand inside Elementwise");
   const Overloaded visitor{
       [&](const kir::Roles& s) -> Result { return Roles(s, path); },
@@ -448,32 +453,21 @@ absl::StatusOr<decltype(CStmt::op)> Compiler::AsyncOperation(const kir::Stmt& st
         return CStoreWait{s.pending, s.read, Retires(s.retires)};
       },
       [&](const kir::ProxyFence&) -> Result { return CProxyFence{}; },
-      [&](const kir::Acquire& s) -> Result {
-        return CAcquire{s.ring, s.fill};
-      },
-      [&](const kir::ExpectTx& s) -> Result {
-        return CExpectTx{s.ring, s.bytes};
-      },
-      [&](const kir::Release& s) -> Result {
-        return CRelease{s.ring, s.behind};
-      },
-      [&](const kir::Advance& s) -> Result {
-        return CAdvance{s.ring, exprs_.Compile(s.count)};
-      },
+      [&](const kir::Acquire& s) -> Result { return CAcquire{s.ring, s.fill}; },
+      [&](const kir::ExpectTx& s) -> Result { return CExpectTx{s.ring, s.bytes}; },
+      [&](const kir::Release& s) -> Result { return CRelease{s.ring, s.behind}; },
+      [&](const kir::Advance& s) -> Result { return CAdvance{s.ring, exprs_.Compile(s.count)}; },
       [&](const kir::OrderWait&) -> Result { return COrderWait{}; },
       [&](const kir::OrderPass&) -> Result { return COrderPass{}; },
       [&](const kir::ClusterSync&) -> Result { return CClusterSync{}; },
-      [&](const kir::PartStore& s) -> Result {
-        return CPartStore{s.part, s.src};
-      },
-      [&](const kir::PartAdd& s) -> Result {
-        return CPartAdd{s.acc, s.part, exprs_.Compile(s.peer)};
-      },
+      [&](const kir::PartStore& s) -> Result { return CPartStore{s.part, s.src}; },
+      [&](const kir::PartAdd& s) -> Result { return CPartAdd{s.acc, s.part, exprs_.Compile(s.peer)}; },
       [&](const kir::SumsGive& s) -> Result { return CSumsGive{s.sums}; },
       [&](const kir::SumsTake& s) -> Result { return CSumsTake{s.sums}; },
       [&](const kir::MbarArrive& s) -> Result { return CMbarArrive{s.barrier, exprs_.Compile(s.index)}; },
       [&](const kir::MbarWait& s) -> Result { return CMbarWait{s.barrier, exprs_.Compile(s.index), exprs_.Compile(s.parity)}; },
-      [&](const kir::MbarExpect& s) -> Result { return CMbarExpect{s.barrier, exprs_.Compile(s.index), s.bytes}; },
+      [&](const kir::MbarExpect& s) -> Result { return CMbarExpect{s.barrier, exprs_.Compile(s.index), exprs_.Compile(s.bytes)}; },
+      [&](const kir::MbarComplete& s) -> Result { return CMbarComplete{s.barrier, exprs_.Compile(s.index), s.bytes}; },
       [&](const auto&) -> Result { return Internal("not simulated"); },
   };
   return std::visit(visitor, stmt.op);

@@ -34,7 +34,7 @@ struct CBreak {};
 struct CContinue {};
 struct CLet { VarId var; Code value; };
 // An Elementwise; or one memory statement outside of one, as the single point of a layout without dimensions.
-struct CPoints { std::shared_ptr<const LayoutTables> layout; std::vector<VarId> vars; CBlock body; };
+struct CPoints { std::shared_ptr<const LayoutTables> layout; std::vector<VarId> vars; CBlock body; bool waits = false; };
 struct CStore {
   BufferId buffer;
   std::vector<Code> indices;
@@ -90,7 +90,7 @@ struct CStmt {
   std::variant<CDeclare, CFor, CWhile, CIf, CBreak, CContinue, CLet, CPoints, CStore, CAtomic, CPrint, CAssert, CCopy, CCommit,
                CWait, CBarSync, CLaneReduce, CMma, CRoles, CForTiles, CWgmma, CWgmmaFence, CWgmmaCommit, CWgmmaWait, CTmaLoad,
                CTmaStore, CStoreCommit, CStoreWait, CProxyFence, CAcquire, CExpectTx, CRelease, CAdvance, COrderWait, COrderPass,
-               CClusterSync, CPartStore, CPartAdd, CSumsGive, CSumsTake, CShuffle, CMbarArrive, CMbarWait, CMbarExpect>
+               CClusterSync, CPartStore, CPartAdd, CSumsGive, CSumsTake, CShuffle, CMbarArrive, CMbarWait, CMbarExpect, CMbarComplete>
       op;
 };
 

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "ir/fiber.h"
 #include "lowering/simulator/clock.h"
 #include "lowering/simulator/compiled.h"
 
@@ -88,7 +90,10 @@ struct Warp {
   std::vector<AsyncPiece> open;                // not committed yet
   std::deque<std::vector<AsyncPiece>> groups;  // committed, oldest first
 
+  std::unique_ptr<Fiber> points;           // an Elementwise in which some of its lanes wait
+
   Clock clock;                             // what all its lanes know
+  std::vector<Clock> lane_clocks;          // and what each does, where some have waited by themselves since they were together
   uint32_t epoch = 1;                      // of its accesses
   uint32_t own_fence = 0;                  // the last epoch before a ProxyFence
   std::array<uint32_t, kLanes> lane_fence{};  // and before one of each lane by itself
@@ -100,6 +105,9 @@ struct Warp {
   uint32_t wgmma_group = 1, wgmma_retired = 0;  // the open one, and the last that is known done
   std::deque<PendingStore> stores;
   uint32_t store_group = 1, stores_read = 0, stores_written = 0;  // the same; known to lane 0
+
+  const Clock& KnownTo(int lane) const { return lane_clocks.empty() || lane < 0 ? clock : lane_clocks[static_cast<size_t>(lane)]; }
+  void Learn(const Clock& other);  // all its lanes do
 };
 
 // Warps that synchronise with each other by BarSync: the block, or an instance of a role.

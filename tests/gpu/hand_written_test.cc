@@ -1,6 +1,7 @@
 // Programs that divide the work between threads themselves (tests/lowering/threads.py: shuffles, roles, declared barriers, copies
-// and products in flight), atomics that give the value before and random numbers (atomics.py, random.py) on the GPU: exactly what
-// the executor computes from small integers. Without a GPU the tests are skipped. $TILERT_FAMILY chooses the lowering.
+// and products in flight), atomics that give the value before, random numbers and reshaped fragments (atomics.py, random.py,
+// fragment_shapes.py) on the GPU: exactly what the executor computes from small integers. Without a GPU the tests
+// are skipped. $TILERT_FAMILY chooses the lowering.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -102,6 +103,24 @@ TEST_F(HandWritten, Halves) { Check("matmul_halves", Products({32, 100, 1024}));
 TEST_F(HandWritten, SingleThreadsArrive) {
   for (const char* entry : {"thread_arrives", "lanes_arrive", "rounds_of_arrivals"}) Check(entry, {{}});
   Check("matmul_elected", Products({0, 32, 64, 96, 160, 1024}));
+}
+TEST_F(HandWritten, SingleThreadsWait) {
+  for (const char* entry : {"threads_wait", "one_waits_for_all"}) Check(entry, {{}});
+}
+TEST_F(HandWritten, AnnouncedBytes) {
+  const auto cases = Products({0, 32, 64, 96, 160, 1000, 1024});
+  for (const int64_t stages : {1, 2, 3}) Check("matmul_announced", cases, {{"stages", stages}});
+  Check("matmul_announced", Products({64, 1024}), {{"late", true}});
+  Check("matmul_announced", {{{"M", 65}, {"N", 67}, {"K", 500}}});  // rows that TMA cannot take
+  Check("matmul_announced_by_all", Products({0, 32, 64, 160, 1024}));
+}
+TEST_F(HandWritten, FragmentShapes) {
+  for (const int64_t heads : {8, 16, 64})
+    Check("heads", {{{"N", 130}, {"S", 9}}}, {{"heads", heads}, {"block_Q", int64_t{64} / heads}}, "fragment_shapes.py");
+  Check("digits", {{{"M", 5}}}, {}, "fragment_shapes.py");
+  Check("seen_twice", {{}}, {}, "fragment_shapes.py");
+  Check("windows", {{{"M", 5}}}, {}, "fragment_shapes.py");
+  Check("stored_in_parts", Products({32, 100}), {}, "fragment_shapes.py");
 }
 TEST_F(HandWritten, ValuesBeforeAtomics) {
   for (const char* entry : {"tickets", "of_the_block", "by_thread", "in_memory", "in_turn"}) Check(entry, {{}}, {}, "atomics.py");

@@ -312,6 +312,13 @@ std::vector<Case> OperandCases() {
            b.Reduce(ReduceOp::kSum, f.At({0, 0}, {8, bx}), b.Fragment("r", kF32, {8}), 1);
          });
        }},
+      {"negative extent",
+       [] {
+         return With([](ProgramBuilder& b, Buf, Buf, Val) {
+           Buf f = b.Fragment("f", kF32, {8, 8});
+           b.Reduce(ReduceOp::kSum, f.At({0, 0}, {8, -1}), b.Fragment("r", kF32, {8}), 1);
+         });
+       }},
   };
 }
 

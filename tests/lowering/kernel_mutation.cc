@@ -66,6 +66,7 @@ constexpr Mutation kMutations[] = {
     {"without MbarArrive ", Removes<kir::MbarArrive>, Mutation::kRemove},
     {"without MbarWait ", Removes<kir::MbarWait>, Mutation::kRemove},
     {"without MbarExpect ", Removes<kir::MbarExpect>, Mutation::kRemove},
+    {"without MbarComplete ", Removes<kir::MbarComplete>, Mutation::kRemove},
 };
 
 bool IsLoop(const kir::Stmt& stmt) {

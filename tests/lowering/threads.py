@@ -453,11 +453,121 @@ def matmul_elected(A, B, block_M=64, block_N=64, block_K=32, dtype="float16"):
 
 @T.prim_func
 def threads_wait(A: T.Tensor((64,), "float32", access="in"), B: T.Tensor((64,), "float32", access="out")):
-    """A single thread waits: its warp has no way to go on without it."""
+    """Single threads wait, each for another phase, in loops and under conditions of their own; then they tell all."""
     with T.Kernel(1, threads=64) as bx:
-        bar = T.alloc_barrier(64, shape=(1,))
+        s = T.alloc_shared((8,), "float32")
+        bar = T.alloc_barrier(1, shape=(8,))
         with T.thread_region() as tx:
-            T.barrier_arrive(bar[0])
-            if tx == 0:
-                T.barrier_wait(bar[0], 0)
-            B[tx] = A[tx]
+            if tx < 8:
+                s[tx] = A[tx]
+                T.barrier_arrive(bar[tx])
+            if tx % 9 == 1:
+                for i in T.serial(tx // 9 + 1):
+                    if i % 2 == 0:
+                        T.barrier_wait(bar[i], 0)
+                    else:
+                        T.barrier_wait(bar[tx // 9 - (tx // 9 - i)], 0)
+                B[tx] = s[tx // 9]
+            else:
+                B[tx] = A[tx]
+
+
+@tilelang.jit
+def one_waits_for_all(A, n=64, rounds=3):
+    """One thread waits for a role's arrivals; the tile statements behind it are everybody's."""
+    A: T.Tensor((rounds, n), "float32")
+    B = T.empty((rounds, n), "float32")
+    with T.Kernel(1, threads=128) as bx:
+        tx = T.get_thread_binding()
+        s = T.alloc_shared((n,), "float32")
+        full = T.alloc_barrier(1)
+        empty = T.alloc_barrier(64)
+        for i in T.serial(rounds):
+            if tx < 64:
+                if tx == 5:
+                    T.mbarrier_wait_parity(empty, (i + 1) % 2)
+                T.copy(A[i, 0:n], s)
+                if tx == 63:
+                    T.mbarrier_arrive(full)
+            else:
+                if tx == 64:
+                    T.mbarrier_wait_parity(full, i % 2)
+                T.copy(s, B[i, 0:n])
+                T.mbarrier_arrive(empty)
+    return B
+
+
+@tilelang.jit
+def matmul_announced(A, B, block_M=64, block_N=64, block_K=32, stages=2, bytes=0, late=False, dtype="float16"):
+    """One thread waits, arrives and announces the bytes of the copies behind it. `bytes`: so many too many; `late`: it announces them after the copies."""
+    M, N, K = T.const("M, N, K")
+    A: T.Tensor((M, K), dtype)
+    B: T.Tensor((K, N), dtype)
+    C = T.empty((M, N), dtype)
+    tile_bytes = (block_M + block_N) * block_K * 2 + bytes
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=256) as (bx, by):
+        tx = T.get_thread_binding()
+        A_shared = T.alloc_shared((stages, block_M, block_K), dtype)
+        B_shared = T.alloc_shared((stages, block_K, block_N), dtype)
+        C_local = T.alloc_fragment((block_M, block_N), "float32")
+        full = T.alloc_barrier([1] * stages)
+        empty = T.alloc_barrier([1] * stages)
+        with T.ws(1):
+            T.clear(C_local)
+        for ko in T.serial(T.ceildiv(K, block_K)):
+            slot = ko % stages
+            with T.ws(0):
+                if tx == 0:
+                    T.mbarrier_wait_parity(empty[slot], (ko // stages + 1) % 2)
+                    if not late:
+                        T.mbarrier_arrive_expect_tx(full[slot], tile_bytes)
+                T.tma_copy(A[by * block_M, ko * block_K], A_shared[slot, :, :], barrier=full[slot])
+                T.tma_copy(B[ko * block_K, bx * block_N], B_shared[slot, :, :], barrier=full[slot])
+                if late:
+                    if tx == 0:
+                        T.mbarrier_arrive_expect_tx(full[slot], tile_bytes)
+            with T.ws(1):
+                T.mbarrier_wait_parity(full[slot], (ko // stages) % 2)
+                T.gemm(A_shared[slot, :, :], B_shared[slot, :, :], C_local)
+                if T.shuffle_elect(128):
+                    T.mbarrier_arrive(empty[slot])
+        with T.ws(1):
+            T.copy(C_local, C[by * block_M, bx * block_N])
+    return C
+
+
+@tilelang.jit
+def matmul_announced_by_all(A, B, block_M=64, block_N=64, block_K=32, dtype="float16"):
+    """Each thread of the role that copies announces its share, and arrives; one of the tiles is announced for a half only, where the other is not copied."""
+    M, N, K = T.const("M, N, K")
+    A: T.Tensor((M, K), dtype)
+    B: T.Tensor((K, N), dtype)
+    C = T.empty((M, N), dtype)
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=256) as (bx, by):
+        tx = T.get_thread_binding()
+        A_shared = T.alloc_shared((block_M, block_K), dtype)
+        B_shared = T.alloc_shared((block_K, block_N), dtype)
+        C_local = T.alloc_fragment((block_M, block_N), "float32")
+        full = T.alloc_barrier(128)
+        empty = T.alloc_barrier(128)
+        with T.ws(1):
+            T.clear(C_local)
+        with T.ws(0):
+            T.clear(B_shared)
+        for ko in T.serial(T.ceildiv(K, block_K)):
+            with T.ws(0):
+                T.mbarrier_wait_parity(empty, (ko + 1) % 2)
+                if tx % 2 == 0:
+                    T.mbarrier_expect_tx(full, block_M * block_K * 2 // 64)
+                T.tma_copy(A[by * block_M, ko * block_K], A_shared, barrier=full)
+                if ko % 2 == 0:
+                    T.mbarrier_expect_tx(full, block_K * block_N * 2)
+                    T.tma_copy(B[ko * block_K, bx * block_N], B_shared, barrier=full)
+                T.mbarrier_arrive(full)
+            with T.ws(1):
+                T.mbarrier_wait_parity(full, ko % 2)
+                T.gemm(A_shared, B_shared, C_local)
+                T.mbarrier_arrive(empty)
+        with T.ws(1):
+            T.copy(C_local, C[by * block_M, bx * block_N])
+    return C

@@ -111,15 +111,57 @@ TEST(ThreadRegions, AnArrivalTellsOfItsThread) {
   EXPECT_FALSE(WithoutBarSyncs(Threads("thread_arrives", "n=64"), 64).ok());  // the other warp may not even have written yet
 }
 
-TEST(ThreadRegions, SingleThreadsDoNotWait) {
-  const Program program = Threads("threads_wait");
-  ASSERT_FALSE(program.launches.empty());
-  for (const char* arch : {"sm_80", "sm_90a"}) {
-    const auto kernels = PlanAll(program, FastArgClass(program), arch);
-    ASSERT_FALSE(kernels.ok()) << arch;
-    EXPECT_THAT(kernels.status().message(),
-                testing::HasSubstr("a barrier that single threads of a warp wait at is not lowered to GPU code"));
-    EXPECT_THAT(kernels.status().message(), testing::HasSubstr("threads.py:"));
+// A wait of a single thread holds it back, and no other lane of its warp.
+TEST(ThreadRegions, SingleThreadsWait) {
+  const std::vector<Tensors> shapes = {{{kF32, {64}}, {kF32, {64}}}};
+  ExpectAgrees(Threads("threads_wait"), shapes, {}, "threads wait");
+  ExpectAllNeeded(Threads("threads_wait"), shapes, "MbarArrive");
+  ExpectAllNeeded(Threads("threads_wait"), shapes, "MbarWait");
+}
+TEST(ThreadRegions, OneWaitsForAll) {
+  for (const int64_t n : {64, 96}) {
+    const std::string n_is = absl::StrCat("n=", n);
+    for (const int64_t rounds : {0, 1, 2, 5}) {
+      const Program program = Threads("one_waits_for_all", absl::StrCat(n_is, " rounds=", rounds));
+      ExpectAgrees(program, {{{kF32, {rounds, n}}, {kF32, {rounds, n}}}}, {}, n_is);
+    }
+    const Program program = Threads("one_waits_for_all", absl::StrCat(n_is, " rounds=3"));
+    for (const char* what : {"Mbar", "BarSync"}) ExpectAllNeeded(program, {{{kF32, {3, n}}, {kF32, {3, n}}}}, what);
+  }
+}
+
+// What one thread waits for it alone knows, and tells by its arrivals.
+TEST(ThreadRegions, AWaitTellsItsThread) {
+  const auto source = [](const std::string& second) {
+    return "import tilelang.language as T\n"
+           "@T.prim_func\n"
+           "def k(A: T.Tensor((64,), \"float32\", access=\"in\"), B: T.Tensor((64,), \"float32\", access=\"out\")):\n"
+           "    with T.Kernel(1, threads=64) as bx:\n"
+           "        s = T.alloc_shared((64,), \"float32\")\n"
+           "        bar = T.alloc_barrier(1, shape=(2,))\n"
+           "        with T.thread_region() as tx:\n"
+           "            if tx == 3:\n"
+           "                s[0] = A[0]\n"
+           "                T.barrier_arrive(bar[0])\n"
+           "            if tx == 5:\n"
+           "                T.barrier_wait(bar[0], 0)\n"
+           "                T.barrier_arrive(bar[1])\n"
+           "            if tx == 9:\n"
+           "                T.barrier_wait(bar[1], 0)\n"
+           "            B[tx] = A[tx]\n"
+           "            if tx == " + second + ":\n"
+           "                B[tx] = s[0]\n";
+  };
+  for (const auto& [reader, ok] : {std::pair("5", true), std::pair("9", true), std::pair("8", false), std::pair("40", false)}) {
+    const absl::StatusOr<Program> program = frontend::Compile(source(reader), "k.py", "k", {});
+    ASSERT_TRUE(program.ok()) << program.status();
+    Args args = MakeArgs({{kF32, {64}}, {kF32, {64}}});
+    EXPECT_EQ(Execute(*program, args.tensors(), {}, Checked()).ok(), ok) << reader;
+    for (const char* arch : {"sm_80", "sm_90a"}) {
+      const auto kernels = PlanAll(*program, GeneralArgClass(*program), arch);
+      ASSERT_TRUE(kernels.ok()) << kernels.status();
+      EXPECT_EQ(SimulateAll(*program, *kernels, args.tensors(), {}, {}).ok(), ok) << reader << " " << arch;
+    }
   }
 }
 
@@ -214,11 +256,68 @@ TEST(ProgramRoles, CopiesWaitedForByHand) {
   ExpectAgrees(Threads("staged_copy"), {tensors(64, 64), tensors(65, 70), tensors(190, 64)}, {}, "staged copy");
 }
 
+// Bytes that the program announces: before the copies or after them, by one thread or by many; copies by TMA, or by threads where
+// the target has none.
+TEST(ProgramRoles, AnnouncedBytes) {
+  const Bound bound{.relative = 0x1p-10, .of_magnitude = 0x1p-18};
+  for (const char* settings : {"stages=1", "stages=2", "stages=3", "stages=2 late=True"}) {
+    // Trip counts 0 to 2S + 1, and rows that TMA cannot take.
+    std::vector<Tensors> shapes = {Products(65, 72, 96), Products(64, 64, 40), Products(65, 67, 100)};
+    for (int64_t trips = 0; trips <= 7; ++trips) shapes.push_back(Products(64, 64, 32 * trips));
+    ExpectAgrees(Threads("matmul_announced", settings), shapes, bound, settings);
+  }
+  ExpectAllNeeded(Threads("matmul_announced"), {Products(64, 64, 160)}, "Mbar");
+  ExpectAgrees(Threads("matmul_announced_by_all"),
+               {Products(64, 64, 0), Products(64, 64, 32), Products(65, 72, 160), Products(65, 67, 64)}, bound, "by all");
+}
+
+// Too few bytes and too many are found, by the executor and on the way to the GPU.
+TEST(ProgramRoles, WronglyAnnouncedBytes) {
+  struct Case {
+    const char* settings;
+    const char* executor;
+    std::vector<const char*> simulator;
+  };
+  const Case cases[] = {
+      {"bytes=-16", "copies bring 16 bytes more than this phase of the barrier has announced", {"bytes", "deadlock"}},
+      {"bytes=16", "and 16 bytes are missing)", {"deadlock"}},
+      {"bytes=-16 late=True", "copies bring 16 bytes more than this phase of the barrier has announced", {"bytes", "deadlock"}},
+      {"bytes=16 late=True", "and 16 bytes are missing)", {"deadlock"}},
+  };
+  for (const Case& wrong : cases) {
+    const Program program = Threads("matmul_announced", wrong.settings);
+    ASSERT_FALSE(program.launches.empty());
+    Args args = MakeArgs(Products(64, 64, 160), 4);
+    const absl::Status executed = Execute(program, args.tensors(), {}, Checked());
+    EXPECT_THAT(executed.message(), testing::HasSubstr(wrong.executor)) << wrong.settings;
+    EXPECT_THAT(executed.message(), testing::HasSubstr("threads.py:")) << wrong.settings;
+    for (const char* arch : {"sm_80", "sm_90a"}) {
+      const auto kernels = PlanAll(program, FastArgClass(program), arch);
+      ASSERT_TRUE(kernels.ok()) << kernels.status();
+      const absl::Status simulated = SimulateAll(program, *kernels, args.tensors(), {}, {});
+      EXPECT_FALSE(simulated.ok()) << wrong.settings << " " << arch;
+      const bool says = std::any_of(wrong.simulator.begin(), wrong.simulator.end(),
+                                    [&](const char* part) { return simulated.message().find(part) != std::string::npos; });
+      EXPECT_TRUE(says) << wrong.settings << " " << arch << ": " << simulated;
+    }
+  }
+}
+
+TEST(ProgramRoles, AnnouncedBytesGoByTma) {
+  const auto kernels = PlanAll(Threads("matmul_announced"), FastArgClass(Threads("matmul_announced")), "sm_90a");
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  const std::string text = kir::ToText(kernels->front());
+  for (const char* part : {"tma.load A_shared", "tma.load B_shared", "expect full["})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  EXPECT_EQ(text.find("complete full["), std::string::npos) << text;
+}
+
 // The printed form says with tilert's own words what the sources say with TileLang's.
 TEST(ProgramRoles, TheirTextReadsBack) {
-  for (const char* entry : {"row_sums", "gemv", "butterfly", "ranks", "matmul_two_roles", "matmul_two_stages", "matmul_in_flight",
-                            "matmul_gathered", "matmul_three_roles", "matmul_halves", "staged_copy",
-                            "thread_arrives", "matmul_elected"}) {
+  for (const char* entry :
+       {"row_sums", "gemv", "butterfly", "ranks", "matmul_two_roles", "matmul_two_stages", "matmul_in_flight", "matmul_gathered",
+        "matmul_three_roles", "matmul_halves", "staged_copy", "thread_arrives", "matmul_elected", "threads_wait",
+        "one_waits_for_all", "matmul_announced", "matmul_announced_by_all"}) {
     const std::string text = PrintProgram(Threads(entry));
     const absl::StatusOr<Program> again = frontend::Compile(text, "printed.py", entry, {});
     ASSERT_TRUE(again.ok()) << entry << ": " << again.status();

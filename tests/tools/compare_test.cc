@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "frontend/frontend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tools/random_array.h"
@@ -78,6 +79,31 @@ TEST(RandomArrayTest, PoisonIsNan) {
     FillPoison(&array);
     EXPECT_THAT(Statistics(array), testing::HasSubstr("3 NaN")) << DTypeName(type);
   }
+}
+
+// What is lost on the way to an output decides, not what it is stored as.
+TEST(CompareTest, TolerancesOfPrograms) {
+  const auto tolerance = [](const std::string& body) {
+    const auto program = frontend::Compile(
+        "import tilelang.language as T\n"
+        "@T.prim_func\n"
+        "def k(X: T.Tensor((16, 16), \"float16\"), Y: T.Tensor((16, 16), \"float32\"),\n"
+        "      Z: T.Tensor((16, 16), \"float16\")):\n"
+        "    with T.Kernel(1, threads=32) as bx:\n"
+        "        a = T.alloc_shared((16, 16), \"float16\")\n"
+        "        f = T.alloc_fragment((16, 16), \"float32\")\n"
+        "        T.copy(X, a)\n" +
+            body,
+        "k.py", "k", {});
+    EXPECT_TRUE(program.ok()) << program.status();
+    return program.ok() ? DefaultTolerance(*program, DType::kFloat32) : 0;
+  };
+  EXPECT_EQ(tolerance("        T.copy(a, Y)\n"), 0x1p-14);
+  EXPECT_EQ(tolerance("        T.copy(a, f)\n        T.copy(f, Y)\n        T.copy(f, Z)\n"), 0x1p-14);
+  EXPECT_EQ(tolerance("        T.gemm(a, a, f, clear_accum=True)\n        T.copy(f, Y)\n"), 0x1p-12);
+  EXPECT_EQ(tolerance("        T.gemm(a, a, f, clear_accum=True)\n        T.copy(f, a)\n        T.copy(a, Y)\n"), 0x1p-9);
+  EXPECT_EQ(tolerance("        for i, j in T.Parallel(16, 16):\n            a[i, j] = a[i, j] * a[i, j]\n        T.copy(a, Y)\n"),
+            0x1p-9);
 }
 
 }  // namespace
