@@ -253,6 +253,26 @@ TEST(GemmBodies, OddColumnsLeaveInWidePieces) {
   }
 }
 
+// Tiles of a few rows, or of rows that are no multiple of 64, are computed turned around; their results leave as 8x8 matrices all the same.
+TEST(GemmBodies, TurnedProductsLeaveAsMatrices) {
+  for (const char* size : {"bm=16", "bm=24 stages=4", "bm=136 threads=256", "bm=152 stages=4", "bm=184"}) {
+    const Program program = Compiled("plain", size);
+    const Outline outline(HopperKernel(program));
+    EXPECT_GE(outline.Count(" transposed"), 1u) << size << outline.text();
+    EXPECT_GE(outline.Count("stmatrix"), 1u) << size << outline.text();
+    Comparison comparison(program);
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{200, 264, 136}, {5, 64, 64}})
+      comparison.ExpectAgrees(MakeArgs(Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, n}}}, 1, {}), kHalf,
+                              Cat(size, " ", m, "x", n, "x", k));
+    if (!HasNvrtc()) continue;
+    const absl::StatusOr<Lowered> lowered = Lower(program, FastArgClass(program), *FindTarget("sm_90a"), {});
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    const TestCubin cubin = CompileForTest(lowered->source, "sm_90a");
+    EXPECT_TRUE(cubin.ok) << cubin.log;
+    EXPECT_EQ(cubin.spill_bytes, 0) << size;
+  }
+}
+
 TEST(GemmBodies, RenamedAgrees) {
   ExpectAgrees(
       "renamed",
