@@ -68,7 +68,7 @@ TEST_F(ScheduleChoice, ShapesGetTheTileThatWasMeasuredToBeBest) {
       {"gemm_nt_bf16", Mnk(8192, 8192, 8192), {"128x192"}},
       {"gemm_nn_f16", Mnk(8192, 8192, 8192), {"128x192"}},
       {"gemm_nt_bf16", Mnk(4096, 14336, 4096), {"128x176"}},
-      {"gemm_nn_bf16", Mnk(4096, 14336, 4096), {"128x256", "128x192"}},
+      {"gemm_nn_bf16", Mnk(4096, 14336, 4096), {"152x128"}},
       {"gemm_nt_bf16", Mnk(4096, 4096, 14336), {"128x256e"}},
       {"gemm_nn_bf16", Mnk(4096, 4096, 14336), {"128x256e"}},
       {"gemm_nt_bf16", Mnk(257, 4096, 4096), {"136x128s2"}},
