@@ -12,6 +12,8 @@
 // issued together would fill the queue to memory, where warps wait and tensor cores with them. Loads stand before copies, which they would wait for.
 // With two versions there is no earlier tile: copies of t + 2, over the tiles of t, stand together behind the barrier.
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "ir/status_util.h"
 #include "lowering/affine.h"
@@ -88,8 +90,14 @@ PlanBuilder::AheadProduct PlanBuilder::FindAheadProduct(const For& loop, const s
   return product;
 }
 
-// The copies of `stage`, as IssueStage emits them, as a block for each of `steps`: in equal parts to all but the first, or together to the last.
-std::vector<kir::Block> PlanBuilder::ShareOut(const kir::Block& stage, int64_t steps, bool together) {
+// The copies of iteration number `iteration` as a block for each of `steps`: in equal parts to all but the first, or `together` to the last.
+absl::StatusOr<std::vector<kir::Block>> PlanBuilder::StageBySteps(const For& loop, std::vector<Producer>& producers, Expr iteration, Expr limit,
+                                                                  int64_t versions, int64_t steps, bool together) {
+  kir::Block stage;
+  kir::Block* const outer = std::exchange(block_, &stage);
+  const absl::Status issued = IssueStage(loop, producers, iteration, limit, versions);
+  block_ = outer;
+  TILERT_RETURN_IF_ERROR(issued);
   std::vector<kir::Block> shares(static_cast<size_t>(steps));
   const auto is_async = [](const kir::Stmt& stmt) {
     auto* copy = std::get_if<kir::Copy>(&stmt.op);
@@ -100,7 +108,8 @@ std::vector<kir::Block> PlanBuilder::ShareOut(const kir::Block& stage, int64_t s
     auto* guarded = std::get_if<kir::If>(&stmt.op);
     if (guarded == nullptr) continue;
     together |= !std::all_of(guarded->then_body.begin(), guarded->then_body.end(), is_async);
-    if (!together) for (const kir::Stmt& copy : guarded->then_body) pieces += RowPieces(std::get<kir::Copy>(copy.op));
+    if (together) continue;
+    for (const kir::Stmt& copy : guarded->then_body) pieces += RowPieces(std::get<kir::Copy>(copy.op));
   }
   if (together) {
     shares.back() = stage;
@@ -155,8 +164,7 @@ absl::Status PlanBuilder::EmitAhead(const For& loop, const AheadProduct& product
   };
   const auto load_if = [&](Expr exists) -> absl::Status {
     kir::If guarded{Fold(k_.exprs, exists), {}, {}};
-    kir::Block* const around = block_;
-    block_ = &guarded.then_body;
+    kir::Block* const around = std::exchange(block_, &guarded.then_body);
     const absl::Status loaded = load(0);
     block_ = around;
     Emit(std::move(guarded));
@@ -179,18 +187,13 @@ absl::Status PlanBuilder::EmitAhead(const For& loop, const AheadProduct& product
   const VarId t = NewVar("t");
   kir::For out{t, Int(0), limit, Int(1), kir::Unroll::kNo, {}};
   kir::Block* const outer = block_;
-  kir::Block stage;
-  block_ = &stage;
+  block_ = &out.body;
   ++loops_;
   loc_ = loc;
-  TILERT_RETURN_IF_ERROR(IssueStage(loop, producers, AddIndex(k_.exprs, VarExpr(t), ahead), limit, versions));
+  TILERT_ASSIGN_OR_RETURN(const std::vector<kir::Block> copies, StageBySteps(loop, producers, AddIndex(k_.exprs, VarExpr(t), ahead), limit, versions,
+                                                                             product.steps, ahead == versions));
   loc_ = product.loc;
-  std::vector<kir::Block> copies = ShareOut(stage, product.steps, ahead == versions);
-  const auto issue = [&](int64_t step) {
-    kir::Block& share = copies[static_cast<size_t>(step)];
-    block_->insert(block_->end(), std::make_move_iterator(share.begin()), std::make_move_iterator(share.end()));
-  };
-  block_ = &out.body;
+  const auto issue = [&](int64_t step) { std::ranges::copy(copies[static_cast<size_t>(step)], std::back_inserter(*block_)); };
   turn_to(VarExpr(t));
   for (int64_t step = 0; step + 1 < product.steps; ++step) {
     TILERT_RETURN_IF_ERROR(load(step + 1));

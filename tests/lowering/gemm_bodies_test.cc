@@ -253,7 +253,8 @@ TEST(GemmBodies, OddColumnsLeaveInWidePieces) {
   }
 }
 
-// Tiles of a few rows, or of rows that are no multiple of 64, are computed turned around; their results leave as 8x8 matrices all the same.
+// Tiles of a few rows, or of rows that are no multiple of 64, are computed turned around; their results leave as 8x8
+// matrices all the same.
 TEST(GemmBodies, TurnedProductsLeaveAsMatrices) {
   for (const char* size : {"bm=16", "bm=136 threads=256", "bm=152 stages=4"}) {
     const Program program = Compiled("plain", size);
@@ -338,6 +339,41 @@ TEST(GemmBodies, CopiesThatStandTogetherShareAWait) {
   EXPECT_THAT(groups("gate_up"), testing::HasSubstr("3 copies in 1 groups"));
   EXPECT_THAT(groups("two_into_one"), testing::HasSubstr("4 copies in 1 groups"));
   EXPECT_THAT(groups("one_by_one"), testing::HasSubstr("4 copies in 2 groups"));
+}
+
+// By cp.async: the copies of an iteration are shared out to its k steps but the first, and one barrier is enough; with two
+// versions of the tiles they stand together behind it.
+TEST(GemmBodies, CopiesAreSharedOutToSteps) {
+  for (const auto& [stages, parts] : {std::pair(2, 1), {3, 3}, {4, 3}, {5, 3}}) {
+    const Program program = Compiled("plain", Cat("bm=64 bn=64 stages=", stages));
+    const absl::StatusOr<std::vector<kir::Kernel>> kernels = PlanAll(program, FastArgClass(program), "sm_80");
+    ASSERT_TRUE(kernels.ok()) << kernels.status();
+    const auto is_product = [](const kir::Stmt& stmt) { return std::holds_alternative<kir::Mma>(stmt.op); };
+    int loops = 0;
+    for (const kir::Stmt& stmt : kernels->front().body) {
+      const auto* loop = std::get_if<kir::For>(&stmt.op);
+      if (loop == nullptr || std::none_of(loop->body.begin(), loop->body.end(), is_product)) continue;
+      ++loops;
+      int barriers = 0, copies = 0, products = 0;
+      for (const kir::Stmt& inner : loop->body) {
+        barriers += std::holds_alternative<kir::BarSync>(inner.op);
+        products += is_product(inner);
+        const auto* guarded = std::get_if<kir::If>(&inner.op);
+        const auto* copy = guarded == nullptr ? nullptr : std::get_if<kir::Copy>(&guarded->then_body.front().op);
+        if (copy == nullptr || copy->method != kir::CopyMethod::kCpAsync) continue;
+        ++copies;
+        EXPECT_GE(products, stages == 2 ? 3 : 1) << stages;
+      }
+      EXPECT_EQ(barriers, 1) << stages;
+      EXPECT_EQ(copies, parts) << stages;
+      EXPECT_EQ(products, 4) << stages;
+    }
+    EXPECT_EQ(loops, 1) << stages;
+    Comparison comparison(program);  // iterations: none, fewer than versions, as many, more
+    for (const int64_t k : {0, 60, 120, 64 * stages, 64 * stages + 100})
+      comparison.ExpectAgrees(MakeArgs(Typed{{kF16, {70, k}}, {kF16, {64, k}}, {kF16, {70, 64}}}, 1, {}), kHalf,
+                              Cat(stages, " stages, K = ", k));
+  }
 }
 
 TEST(GemmBodies, GatheredRowsAgree) {
