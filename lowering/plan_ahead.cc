@@ -10,7 +10,8 @@
 //     load step 0 of t + 1; copies; product n − 1
 // The copies, of t + V − 1 and over the tiles of t − 1, are shared out to the steps: all warps pass the barrier at the same time, and copies that they
 // issued together would fill the queue to memory, where warps wait and tensor cores with them. Loads stand before copies, which they would wait for.
-// With two versions there is no earlier tile: copies of t + 2, over the tiles of t, stand together behind the barrier.
+// With two versions there is no earlier tile, and of two steps all copies would come to the last: then copies of t + V, over the tiles of t, stand together
+// behind the barrier, so that one iteration more is on its way.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -145,7 +146,8 @@ absl::Status PlanBuilder::EmitAhead(const For& loop, const AheadProduct& product
   const auto saved_vars = substitutes_;
   const SourceLoc loc = loc_;
   s_.report += Cat("  product", Where(s_.program, product.loc), ": ", product.steps, " steps of ", product.depth, ", loaded a step ahead\n");
-  const int64_t ahead = std::max<int64_t>(versions - 1, 2);  // iterations that are copied before the first
+  const bool together = versions == 2 || product.steps == 2;
+  const int64_t ahead = together ? versions : versions - 1;  // iterations that are copied before the first
   TILERT_RETURN_IF_ERROR(FillPipeline(loop, producers, static_cast<int>(ahead), limit, versions));
   const int async = std::any_of(producers.begin(), producers.end(), [](const Producer& p) { return p.async; });  // groups of an iteration
 
@@ -183,7 +185,6 @@ absl::Status PlanBuilder::EmitAhead(const For& loop, const AheadProduct& product
     b[i] = OperandRegisters(from_b, product.b, false, s_.buffer(gemm.b.buffer).name + "_frag");
   }
   TILERT_RETURN_IF_ERROR(load_if(k_.exprs.Binary(ExprOp::kLt, Int(0), limit)));
-
   const VarId t = NewVar("t");
   kir::For out{t, Int(0), limit, Int(1), kir::Unroll::kNo, {}};
   kir::Block* const outer = block_;
@@ -191,7 +192,7 @@ absl::Status PlanBuilder::EmitAhead(const For& loop, const AheadProduct& product
   ++loops_;
   loc_ = loc;
   TILERT_ASSIGN_OR_RETURN(const std::vector<kir::Block> copies, StageBySteps(loop, producers, AddIndex(k_.exprs, VarExpr(t), ahead), limit, versions,
-                                                                             product.steps, ahead == versions));
+                                                                             product.steps, together));
   loc_ = product.loc;
   const auto issue = [&](int64_t step) { std::ranges::copy(copies[static_cast<size_t>(step)], std::back_inserter(*block_)); };
   turn_to(VarExpr(t));
@@ -203,7 +204,7 @@ absl::Status PlanBuilder::EmitAhead(const For& loop, const AheadProduct& product
   const Expr next = AddIndex(k_.exprs, VarExpr(t), 1), more = k_.exprs.Binary(ExprOp::kLt, next, limit);
   turn_to(next);
   WaitForGroup(producers, 0, async * static_cast<int>(ahead - 2));
-  if (ahead == versions) {
+  if (together) {
     TILERT_RETURN_IF_ERROR(load_if(more));
   } else {
     // After the last iteration what is left in the slot, which nobody needs: a condition around the loads would take a second set of registers.
