@@ -154,7 +154,8 @@ TEST_F(ScheduleChoice, FixedConstantsAndDimsRestrict) {
   const auto large = Find(bundle, "sm_90a", {{"M", 4096}});
   ASSERT_TRUE(large.ok()) << large.status();
   for (const Schedule& schedule : large->fast)
-    EXPECT_TRUE(schedule.guards.empty() || schedule.name == "128x256e" || schedule.name == "64x128w2") << schedule.name << " is for small M";
+    EXPECT_TRUE(schedule.guards.empty() || schedule.name == "128x256e" || schedule.name == "64x128w2")
+        << schedule.name << " is for small M";
   EXPECT_FALSE(Find(bundle, "sm_90a", {}, {{"block_N", 7}}).ok());
   // With the rows alone open: what is the best for no number of rows is not compiled.
   const auto all = Find(bundle, "sm_90a", {}), some = Find(bundle, "sm_90a", {{"N", 14336}, {"K", 4096}});
