@@ -49,25 +49,34 @@ void Emit(EmitContext& c, const kir::Mma& mma) {
   const int64_t m = Atoms(acc.layout.dims[0], 16), n = Atoms(acc.layout.dims[1], 8),
                 depth_of_step = MmaDepth(DTypeBytes(a.dtype)), k = Atoms(a.layout.dims[1], depth_of_step);
   c.Open("{");
-  // Column atoms go back and forth, so that neighbouring products share an operand.
   const auto loop = [&c](std::string_view wanted, int64_t count) {
     if (count == 1) return CText{"0"};
     const std::string var = c.names.Fresh(wanted);
     c.OpenUnrolled(var, 0, count);
     return CText{var};
   };
-  const CText kk = loop("kk", k), i = loop("i", m), s = loop(m > 1 ? "s" : "j", n);
-  CText j = s;
-  if (m > 1 && n > 1) {
-    j = {c.names.Fresh("j")};
-    c.out.Line(Cat("const int ", j.text, " = i & 1 ? ", n - 1, " - ", s.text, " : ", s.text, ";"));
+  const auto let = [&c](std::string_view wanted, const std::string& value) {
+    const std::string var = c.names.Fresh(wanted);
+    c.out.Line(Cat("const int ", var, " = ", value, ";"));
+    return CText{var};
+  };
+  // Column atoms go back and forth, so that neighbouring products share an operand. Where many of them pass many rows, two rows go together: what a
+  // column needs is soon done with, and its registers are free for the next step's.
+  const bool in_pairs = m > 2 && m % 2 == 0 && n > m;
+  const CText kk = loop("kk", k), outer = loop(in_pairs ? "h" : "i", in_pairs ? m / 2 : m), s = loop(m > 1 ? "s" : "j", in_pairs ? 2 * n : n);
+  CText i = outer, j = s;
+  if (in_pairs) {
+    i = let("i", Cat(outer.text, " * 2 + ((", s.text, " + (", s.text, " >> 1)) & 1)"));
+    j = let("j", Cat(outer.text, " & 1 ? ", n - 1, " - (", s.text, " >> 1) : ", s.text, " >> 1"));
+  } else if (m > 1 && n > 1) {
+    j = let("j", Cat(outer.text, " & 1 ? ", n - 1, " - ", s.text, " : ", s.text));
   }
   const Coordinate row = AtomCoordinate(i, 16, m), column = AtomCoordinate(j, 8, n), depth = AtomCoordinate(kk, depth_of_step, k);
   const CText acc_at = WordIndex(acc.layout, {row, column}, PerWord(acc.dtype));
   c.out.Line(Cat(Function(a.dtype, b.dtype), "(", At(c.buffers[mma.acc], acc_at), ", ",
                  At(c.buffers[mma.a], WordIndex(a.layout, {row, depth}, PerWord(a.dtype))), ", ",
                  At(c.buffers[mma.b], WordIndex(b.layout, {column, depth}, PerWord(b.dtype))), ");"));
-  for (const CText& var : {kk, i, s}) {
+  for (const CText& var : {kk, outer, s}) {
     if (var.text != "0") c.Close();
   }
   c.Close();

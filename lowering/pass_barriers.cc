@@ -13,10 +13,11 @@ namespace {
 struct Version {
   enum class Kind : uint8_t { kNumber, kModular, kAny };
   Kind kind = Kind::kAny;
-  VarId var = kNoId;
+  VarId var = kNoId;  // of a number: the loop that has come no further than to its first iteration since then
   int64_t c = 0;
   int64_t mod = 1;
-  auto Key() const { return std::tuple(kind, var, c, mod); }
+  int64_t first = 0;  // the value of a number's var in that iteration
+  auto Key() const { return std::tuple(kind, var, c, mod, first); }
 };
 
 Version ParseVersion(const ExprArena& arena, Expr e) {
@@ -42,7 +43,11 @@ Version ParseVersion(const ExprArena& arena, Expr e) {
 }
 
 bool MayBeEqual(const Version& a, const Version& b) {
-  if (a.kind == Version::Kind::kAny || b.kind == Version::Kind::kAny || a.kind != b.kind) return true;
+  if (a.kind == Version::Kind::kAny || b.kind == Version::Kind::kAny) return true;
+  if (a.kind != b.kind) {
+    const Version &number = a.kind == Version::Kind::kNumber ? a : b, &modular = a.kind == Version::Kind::kNumber ? b : a;
+    return number.var == kNoId || number.var != modular.var || (number.first + modular.c - number.c) % modular.mod == 0;
+  }
   if (a.kind == Version::Kind::kNumber) return a.c == b.c;
   if (a.var != b.var || a.mod != b.mod) return true;
   return (a.c - b.c) % a.mod == 0;
@@ -285,6 +290,10 @@ class BarrierPlacer {
   void Loop(kir::Block& body, VarId var, int64_t trips, const std::vector<Use>& header, Pending& pending, bool ordered = true, const kir::For* counted = nullptr) {
     const std::vector<VarId> inner = BoundIn(body);
     Pending head = pending, end;
+    for (Use& use : head) {
+      if (use.version.kind == Version::Kind::kNumber && counted != nullptr && k_.exprs.AsInt(counted->begin, &use.version.first)) use.version.var = var;
+    }
+    Normalise(&head);
     exits_.emplace_back();
     for (int64_t round = 1;; ++round) {
       end = head;
@@ -306,6 +315,7 @@ class BarrierPlacer {
         if (use.version.kind == Version::Kind::kModular && use.version.var == var) {
           use.version.c = (use.version.c - 1 + use.version.mod) % use.version.mod;  // an iteration ago
         }
+        if (use.version.kind == Version::Kind::kNumber) use.version.var = kNoId, use.version.first = 0;
       }
       const Pending next = Union(head, around);
       if (next == head || round == trips) break;
@@ -320,7 +330,11 @@ class BarrierPlacer {
     exits_.pop_back();
     for (Use& use : pending) {
       if (use.in_global()) use.global = global_.Behind(use.global, var, inner);
-      if (use.version.var == var && var != kNoId) use.version = Version{};
+      if (use.version.kind == Version::Kind::kNumber) {
+        use.version.var = kNoId, use.version.first = 0;
+      } else if (use.version.var == var && var != kNoId) {
+        use.version = Version{};
+      }
     }
     Normalise(&pending);
   }

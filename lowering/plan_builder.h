@@ -226,6 +226,8 @@ class PlanBuilder {
     int64_t depth = 0, steps = 0;  // elements of K in a step; steps of an iteration
   };
   AheadProduct FindAheadProduct(const For& loop, const std::vector<Producer>& producers);
+  absl::StatusOr<std::vector<kir::Block>> StageBySteps(const For& loop, std::vector<Producer>& producers, Expr iteration, Expr limit, int64_t versions,
+                                                       int64_t steps, bool together);
   absl::Status EmitAhead(const For& loop, const AheadProduct& product, std::vector<Producer>& producers, Expr begin, Expr limit, int64_t versions);
 
   TileState& s_;

@@ -71,7 +71,7 @@ bool PlanBuilder::IsAsync(const kir::TileAccess& dst, const kir::TileAccess& src
          width * DTypeBytes(to.dtype) >= kMinAsyncBytes;
 }
 
-// Whole 8×8 matrices in the order of tensor core accumulators, into 16-byte chunks of shared memory. PTX ISA "stmatrix".
+// Whole 8×8 matrices in the order of tensor core accumulators, also of turned products, into 16-byte chunks of shared memory. PTX ISA "stmatrix".
 bool PlanBuilder::TakesStmatrix(const kir::TileAccess& dst, const kir::TileAccess& src, const FragmentLayout& layout) const {
   const kir::Buffer &to = k_.buffers[dst.buffer], &from = k_.buffers[src.buffer];
   if (s_.target.family != Family::kHopper || from.space != kir::Space::kRegister || to.space != kir::Space::kShared) return false;
@@ -81,8 +81,11 @@ bool PlanBuilder::TakesStmatrix(const kir::TileAccess& dst, const kir::TileAcces
     const auto same = [](const Factor& a, const Factor& b) { return a.size == b.size && a.owner == b.owner && (a.owner == Owner::kReg || a.stride == b.stride); };
     return dim.extent == dim.padded() && dim.factors.size() >= 2 && same(dim.factors[0], first) && same(dim.factors[1], second);
   };
-  if (!starts(layout.dims[1], {2, Owner::kReg, 1}, {4, Owner::kLane, 1}) || layout.dims[1].factors[0].stride != 1) return false;
-  if (!starts(layout.dims[0], {8, Owner::kLane, 4}, {2, Owner::kReg, 2})) return false;
+  const auto holds_pairs_along = [&](size_t d) {
+    return starts(layout.dims[d], {2, Owner::kReg, 1}, {4, Owner::kLane, 1}) && layout.dims[d].factors[0].stride == 1 &&
+           starts(layout.dims[1 - d], {8, Owner::kLane, 4}, {2, Owner::kReg, 2});
+  };
+  if (!holds_pairs_along(1) && !holds_pairs_along(0)) return false;
   return dst.follows.size() == 3 && dst.follows[1] == 0 && dst.follows[2] == 1 && to.shared.pitch % kVectorBytes == 0 &&
          k_.exprs.IsInt(dst.start[1], 0) && k_.exprs.IsInt(dst.start[2], 0) && to.shared.extents[0] == layout.dims[0].extent &&
          to.shared.extents[1] == layout.dims[1].extent;

@@ -16,8 +16,9 @@ struct Atom {
 };
 constexpr Atom kAccumulator = {4, 16, 8, [](int lane, int i) { return lane / 4 + (i >= 2 ? 8 : 0); },
                                [](int lane, int i) { return lane % 4 * 2 + i % 2; }};
-// One 8×8 matrix of stmatrix: of such pairs of registers, wherever they are.
+// One 8×8 matrix of stmatrix: of such pairs of registers, wherever they are; and of stmatrix.trans.
 constexpr Atom kMatrix = {2, 8, 8, [](int lane, int) { return lane / 4; }, [](int lane, int i) { return lane % 4 * 2 + i; }};
+constexpr Atom kTurnedMatrix = {2, 8, 8, [](int lane, int i) { return lane % 4 * 2 + i; }, [](int lane, int) { return lane / 4; }};
 // The same for operands of 8 bits (m16n8k32) and of tf32 (m16n8k8).
 constexpr Atom kByteA = {16, 16, 32, [](int lane, int i) { return lane / 4 + (i % 8 >= 4 ? 8 : 0); },
                          [](int lane, int i) { return lane % 4 * 4 + i % 4 + (i >= 8 ? 16 : 0); }};
@@ -255,7 +256,7 @@ std::string CheckLdmatrix(const BufferInfo& dst, const BufferInfo& src, const ki
 std::string CheckStmatrix(const BufferInfo& dst, const BufferInfo& src, const kir::Copy& copy, const LayoutTables& layout) {
   if (dst.source->space != kir::Space::kShared || src.layout == nullptr || dst.bytes != 2)
     return "stmatrix moves registers to 16-bit elements in shared memory";
-  if (!IsTiledBy(layout, kMatrix)) return "the layout does not consist of 8×8 matrices";
+  if (!IsTiledBy(layout, kMatrix) && !IsTiledBy(layout, kTurnedMatrix)) return "the layout does not consist of 8×8 matrices";
   if (copy.dst.follows.back() != 1) return "rows of the matrices do not lie along the buffer's last dimension";
   return "";
 }

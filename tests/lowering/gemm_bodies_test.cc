@@ -253,6 +253,27 @@ TEST(GemmBodies, OddColumnsLeaveInWidePieces) {
   }
 }
 
+// Tiles of a few rows, or of rows that are no multiple of 64, are computed turned around; their results leave as 8x8
+// matrices all the same.
+TEST(GemmBodies, TurnedProductsLeaveAsMatrices) {
+  for (const char* size : {"bm=16", "bm=136 threads=256", "bm=152 stages=4"}) {
+    const Program program = Compiled("plain", size);
+    const Outline outline(HopperKernel(program));
+    EXPECT_GE(outline.Count(" transposed"), 1u) << size << outline.text();
+    EXPECT_GE(outline.Count("stmatrix"), 1u) << size << outline.text();
+    Comparison comparison(program);
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{200, 264, 136}, {5, 64, 64}})
+      comparison.ExpectAgrees(MakeArgs(Typed{{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {m, n}}}, 1, {}), kHalf,
+                              Cat(size, " ", m, "x", n, "x", k));
+    if (!HasNvrtc()) continue;
+    const absl::StatusOr<Lowered> lowered = Lower(program, FastArgClass(program), *FindTarget("sm_90a"), {});
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    const TestCubin cubin = CompileForTest(lowered->source, "sm_90a");
+    EXPECT_TRUE(cubin.ok) << cubin.log;
+    EXPECT_EQ(cubin.spill_bytes, 0) << size;
+  }
+}
+
 TEST(GemmBodies, RenamedAgrees) {
   ExpectAgrees(
       "renamed",
@@ -320,6 +341,41 @@ TEST(GemmBodies, CopiesThatStandTogetherShareAWait) {
   EXPECT_THAT(groups("one_by_one"), testing::HasSubstr("4 copies in 2 groups"));
 }
 
+// By cp.async: the copies of an iteration are shared out to its k steps but the first, and one barrier is enough; with two
+// versions of the tiles they stand together behind it.
+TEST(GemmBodies, CopiesAreSharedOutToSteps) {
+  for (const auto& [stages, parts] : {std::pair(2, 1), {3, 3}, {4, 3}, {5, 3}}) {
+    const Program program = Compiled("plain", Cat("bm=64 bn=64 stages=", stages));
+    const absl::StatusOr<std::vector<kir::Kernel>> kernels = PlanAll(program, FastArgClass(program), "sm_80");
+    ASSERT_TRUE(kernels.ok()) << kernels.status();
+    const auto is_product = [](const kir::Stmt& stmt) { return std::holds_alternative<kir::Mma>(stmt.op); };
+    int loops = 0;
+    for (const kir::Stmt& stmt : kernels->front().body) {
+      const auto* loop = std::get_if<kir::For>(&stmt.op);
+      if (loop == nullptr || std::none_of(loop->body.begin(), loop->body.end(), is_product)) continue;
+      ++loops;
+      int barriers = 0, copies = 0, products = 0;
+      for (const kir::Stmt& inner : loop->body) {
+        barriers += std::holds_alternative<kir::BarSync>(inner.op);
+        products += is_product(inner);
+        const auto* guarded = std::get_if<kir::If>(&inner.op);
+        const auto* copy = guarded == nullptr ? nullptr : std::get_if<kir::Copy>(&guarded->then_body.front().op);
+        if (copy == nullptr || copy->method != kir::CopyMethod::kCpAsync) continue;
+        ++copies;
+        EXPECT_GE(products, stages == 2 ? 3 : 1) << stages;
+      }
+      EXPECT_EQ(barriers, 1) << stages;
+      EXPECT_EQ(copies, parts) << stages;
+      EXPECT_EQ(products, 4) << stages;
+    }
+    EXPECT_EQ(loops, 1) << stages;
+    Comparison comparison(program);  // iterations: none, fewer than versions, as many, more
+    for (const int64_t k : {0, 60, 120, 64 * stages, 64 * stages + 100})
+      comparison.ExpectAgrees(MakeArgs(Typed{{kF16, {70, k}}, {kF16, {64, k}}, {kF16, {70, 64}}}, 1, {}), kHalf,
+                              Cat(stages, " stages, K = ", k));
+  }
+}
+
 TEST(GemmBodies, GatheredRowsAgree) {
   Comparison comparison(Compiled("gathered_rows"));
   for (const auto& [m, n, k] : kShapes) {
@@ -337,7 +393,8 @@ TEST(GemmBodies, SynchronisationIsNeeded) {
     return MakeArgs({{kF16, {m, k}}, {kF16, {n, k}}, {kF16, {n}}, {kF16, {m, n}}, {DType::kFloat8E4M3, {m, n}}}, 1,
                     {ScalarArg::Float(1.75, kF32)});
   };
-  Comparison(Compiled("bias_gelu_residual_quantise")).ExpectAllSynchronisationNeeded({args(64, 128, 64), args(256, 256, 64 * 7)});
+  Comparison(Compiled("bias_gelu_residual_quantise")).ExpectAllSynchronisationNeeded(
+      {args(64, 128, 64), args(64, 128, 64 * 3), args(256, 256, 64 * 7)});
   for (const char* entry : {"two_into_one", "one_by_one"}) {
     Typed tensors(4, {kF16, {64, 320}});
     tensors.push_back({kF16, {64, 64}});

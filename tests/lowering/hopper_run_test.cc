@@ -131,6 +131,7 @@ TEST(HopperRun, OperandsAndResultsOfOtherShapes) {
   CheckGemm(With(kSmall, [](HopperGemm& g) { g.a_mn_major = true, g.b_mn_major = true; }), {{72, 72, 136}});
   CheckGemm({.bm = 128, .bn = 128, .stages = 2, .staged = false, .a_mn_major = true, .split_n = true}, {{136, 200, 136}});
   CheckGemm(With(kSmall, [](HopperGemm& g) { g.transposed = true; }), {{72, 72, 136}});
+  CheckGemm(With(kSmall, [](HopperGemm& g) { g.transposed = true, g.bn = 40; }), {{72, 72, 136}});  // an odd number of matrices
   CheckGemm({.c_dtype = DType::kFloat32, .bm = 64, .bn = 64, .stages = 2, .warpgroups = 1, .staged = false, .add = true},
             {{72, 72, 136}});
 }
