@@ -42,9 +42,9 @@ option(TILERT_UNITY "Compile the sources of a topic as one" OFF)
 
 # tilert_layer(NAME target FOLDER folder DEPS targets... PCH headers... TOPICS words...): the static, position-independent library of
 # one folder. Its sources are all *.cc below the folder except main.cc. PCH: what most of them include beside cmake/pch.h.
-# TOPICS: the sources word.cc and word_*.cc of each may be compiled as one.
+# TOPICS: the sources word.cc and word_*.cc of each may be compiled as one. REST: those of no topic too.
 function(tilert_layer)
-  cmake_parse_arguments(arg "" "NAME;FOLDER" "DEPS;PCH;TOPICS" ${ARGN})
+  cmake_parse_arguments(arg "REST" "NAME;FOLDER" "DEPS;PCH;TOPICS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${arg_FOLDER}/*.cc" "${PROJECT_SOURCE_DIR}/${arg_FOLDER}/*.h")
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   set(compiled ${sources})
@@ -60,9 +60,15 @@ function(tilert_layer)
   tilert_precompile(${arg_NAME} ${arg_PCH})
   if(TILERT_UNITY)
     # Not by UNITY_BUILD: it includes by absolute paths, which hides the objects of another clone from ccache.
+    if(arg_REST)
+      list(APPEND arg_TOPICS rest)
+    endif()
     foreach(topic IN LISTS arg_TOPICS)
       set(group ${compiled})
-      list(FILTER group INCLUDE REGEX "/${topic}(_[^/]*)?\\.cc$")
+      if(NOT topic STREQUAL "rest")
+        list(FILTER group INCLUDE REGEX "/${topic}(_[^/]*)?\\.cc$")
+        list(REMOVE_ITEM compiled ${group})
+      endif()
       set_source_files_properties(${group} PROPERTIES HEADER_FILE_ONLY ON)
       list(TRANSFORM group REPLACE "^${PROJECT_SOURCE_DIR}/(.*)$" "#include \"\\1\"\n")
       string(JOIN "" text ${group})

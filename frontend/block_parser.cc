@@ -4,7 +4,6 @@
 namespace tilert::frontend {
 
 using ast::ExprPtr;
-using ast::Stmt;
 
 // From the colon on: statements on the same line, or an indented block.
 ast::Body StmtParser::Block() {
@@ -26,7 +25,7 @@ ast::Body StmtParser::Block() {
   return body;
 }
 
-const Stmt* StmtParser::IfStatement() {
+const ast::Stmt* StmtParser::IfStatement() {
   struct Branch {
     SourceRange range;
     ExprPtr condition;
@@ -43,7 +42,7 @@ const Stmt* StmtParser::IfStatement() {
   } while (Is("elif"));
   if (Accept("else")) otherwise = Block();
   // Built from the back, so that long chains need no recursion here.
-  const Stmt* statement = nullptr;
+  const ast::Stmt* statement = nullptr;
   for (auto branch = branches.rbegin(); branch != branches.rend(); ++branch) {
     if (statement != nullptr) otherwise = {statement};
     statement = MakeStmt(branch->range, ast::If{branch->condition, std::move(branch->body), std::move(otherwise)});
@@ -51,7 +50,7 @@ const Stmt* StmtParser::IfStatement() {
   return statement;
 }
 
-const Stmt* StmtParser::ForStatement(uint32_t begin, bool is_async) {
+const ast::Stmt* StmtParser::ForStatement(uint32_t begin, bool is_async) {
   Expect("for");
   ast::For loop;
   loop.is_async = is_async;
@@ -65,7 +64,7 @@ const Stmt* StmtParser::ForStatement(uint32_t begin, bool is_async) {
   return MakeStmt(range, std::move(loop));
 }
 
-const Stmt* StmtParser::WhileStatement() {
+const ast::Stmt* StmtParser::WhileStatement() {
   const uint32_t begin = Begin();
   Expect("while");
   ast::While loop;
@@ -76,7 +75,7 @@ const Stmt* StmtParser::WhileStatement() {
   return MakeStmt(range, std::move(loop));
 }
 
-const Stmt* StmtParser::TryStatement() {
+const ast::Stmt* StmtParser::TryStatement() {
   const uint32_t begin = Begin();
   Expect("try");
   const SourceRange range = From(begin);
@@ -124,7 +123,7 @@ ast::WithItem StmtParser::WithItem(bool parenthesized) {
   return item;
 }
 
-const Stmt* StmtParser::WithStatement(uint32_t begin, bool is_async) {
+const ast::Stmt* StmtParser::WithStatement(uint32_t begin, bool is_async) {
   Expect("with");
   ast::With with;
   with.is_async = is_async;
@@ -140,7 +139,7 @@ const Stmt* StmtParser::WithStatement(uint32_t begin, bool is_async) {
   return MakeStmt(range, std::move(with));
 }
 
-const Stmt* StmtParser::Decorated() {
+const ast::Stmt* StmtParser::Decorated() {
   std::vector<ExprPtr> decorators;
   while (Accept("@")) {
     decorators.push_back(NamedExpression());
@@ -153,7 +152,7 @@ const Stmt* StmtParser::Decorated() {
   return FunctionStatement(begin, std::move(decorators), is_async);
 }
 
-const Stmt* StmtParser::FunctionStatement(uint32_t begin, std::vector<ExprPtr> decorators, bool is_async) {
+const ast::Stmt* StmtParser::FunctionStatement(uint32_t begin, std::vector<ExprPtr> decorators, bool is_async) {
   Expect("def");
   ast::FunctionDef function;
   function.decorators = std::move(decorators);
@@ -171,7 +170,7 @@ const Stmt* StmtParser::FunctionStatement(uint32_t begin, std::vector<ExprPtr> d
   return MakeStmt(range, std::move(function));
 }
 
-const Stmt* StmtParser::ClassStatement(std::vector<ExprPtr> decorators) {
+const ast::Stmt* StmtParser::ClassStatement(std::vector<ExprPtr> decorators) {
   const uint32_t begin = Begin();
   Expect("class");
   ast::ClassDef definition;

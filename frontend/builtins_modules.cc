@@ -91,7 +91,7 @@ Value Partial(Evaluator& e, const Args& args) {
   return static_cast<const FunctionObject*>(bound);
 }
 
-Value Reduce(Evaluator& e, const Args& args) {
+Value FunctoolsReduce(Evaluator& e, const Args& args) {
   const auto items = e.Items(args["items"], args.RangeOf("items"), "the argument of functools.reduce");
   if (!items) return Poison{};
   size_t next = 0;
@@ -160,7 +160,7 @@ absl::Span<const Builtin> ModuleBuiltins() {
       {"math.gcd", "a b", Gcd},
       {"itertools.product", "*", CartesianProduct},
       {"functools.partial", "function * **", Partial},
-      {"functools.reduce", "function items initial?", Reduce},
+      {"functools.reduce", "function items initial?", FunctoolsReduce},
       {"tilelang.cdiv", "a b", CeilDivide},
       {"tilelang.next_power_of_2", "n", NextPowerOf2},
       {"tilelang.jit", "* **", First},

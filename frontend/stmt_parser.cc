@@ -11,7 +11,6 @@ namespace tilert::frontend {
 
 using ast::BinaryOp;
 using ast::ExprPtr;
-using ast::Stmt;
 
 std::unique_ptr<ast::Module> ParseModule(Diagnostics* diagnostics) {
   auto module = std::make_unique<ast::Module>();
@@ -27,7 +26,7 @@ void StmtParser::Statements(ast::Body* body, bool nested) {
     if (IsKind(TokenKind::kEnd) || (nested && IsKind(TokenKind::kDedent))) return;
     if (IsKind(TokenKind::kIndent)) {
       Unexpected("a statement", "this line is indented more than the one before it");
-    } else if (const Stmt* compound = CompoundStatement()) {
+    } else if (const ast::Stmt* compound = CompoundStatement()) {
       body->push_back(compound);
     } else {
       SimpleStatements(body);
@@ -59,7 +58,7 @@ void StmtParser::Recover(bool nested) {
   }
 }
 
-const Stmt* StmtParser::CompoundStatement() {
+const ast::Stmt* StmtParser::CompoundStatement() {
   const uint32_t begin = Begin();
   if (Is("if")) return IfStatement();
   if (Is("for")) return ForStatement(begin, false);
@@ -84,7 +83,7 @@ void StmtParser::SimpleStatements(ast::Body* body) {
   Unexpected("the end of the statement");
 }
 
-const Stmt* StmtParser::SimpleStatement() {
+const ast::Stmt* StmtParser::SimpleStatement() {
   const uint32_t begin = Begin();
   const auto at_end = [this] { return IsKind(TokenKind::kNewline) || IsKind(TokenKind::kEnd) || Is(";"); };
   if (Accept("pass")) return MakeStmt(From(begin), ast::Pass{});
@@ -149,7 +148,7 @@ std::optional<BinaryOp> AugmentedOp(std::string_view text) {
 
 }  // namespace
 
-const Stmt* StmtParser::ExpressionStatement() {
+const ast::Stmt* StmtParser::ExpressionStatement() {
   const uint32_t begin = Begin();
   const ExprPtr first = YieldOrStarExpressions();
   if (Accept(":")) {
@@ -195,7 +194,7 @@ std::string StmtParser::DottedName() {
   return name;
 }
 
-const Stmt* StmtParser::ImportStatement() {
+const ast::Stmt* StmtParser::ImportStatement() {
   const uint32_t begin = Begin();
   ast::Import import;
   import.is_from = Is("from");
@@ -223,7 +222,7 @@ const Stmt* StmtParser::ImportStatement() {
   return MakeStmt(From(begin), std::move(import));
 }
 
-const Stmt* StmtParser::ScopeStatement(bool is_global) {
+const ast::Stmt* StmtParser::ScopeStatement(bool is_global) {
   const uint32_t begin = Begin();
   Advance();
   ast::ScopeDecl decl{is_global, {}};

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kTypicalSms = 132;
 constexpr double kL2BytesPerCycle = 60, kSimtLanes = 128, kMemoryBytesPerCycle = 2500, kSmsForMemory = 0.75;
-constexpr double kTileCycles = 2300, kTurnCycles = 1000, kLaunchCycles = 4000, kNotHidden = 1.0 / 16;
+constexpr double kTileCycles = 2300, kTurnCycles = 1000, kNotHidden = 1.0 / 16;
 constexpr double kShareCycles = 7000, kShareBytesPerCycle = 32, kGivenBytesPerCycle = 8;
 constexpr double kClusterCycles = 100, kUnevenPenalty = 0.7;
 constexpr int64_t kLineBytes = 128;

@@ -47,6 +47,8 @@
 
 namespace tilert {
 
+inline constexpr double kLaunchCycles = 4000;  // what a launch costs
+
 // Immutable. Evaluating allocates nothing and takes a few hundred nanoseconds: callers remember what they learnt.
 class CostModel {
  public:

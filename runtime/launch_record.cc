@@ -10,7 +10,6 @@
 namespace tilert {
 namespace {
 
-constexpr size_t kMaxKernelArgs = 256;
 constexpr uint64_t kMaxParameterBytes = 4096;  // of a kernel, on every GPU and driver
 constexpr uint32_t kMaxBlocksPerSm = 64;       // more than any GPU holds
 constexpr uint32_t kMaxGivenBytes = 1 << 20;   // more than the registers of an SM

@@ -16,7 +16,8 @@ namespace tilert {
 
 inline constexpr uint64_t kLaunchAbi = 3;
 
-// Tensor maps that all kernels of a program may have together.
+// Arguments that a kernel may have, and tensor maps that all kernels of a program may have together.
+inline constexpr size_t kMaxKernelArgs = 256;
 inline constexpr size_t kMaxTensorMaps = 32;
 
 struct KernelRecord {

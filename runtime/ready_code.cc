@@ -7,7 +7,6 @@
 namespace tilert {
 namespace {
 
-constexpr size_t kMaxKernelArgs = 256;  // launch_record.cc refuses more
 constexpr int64_t kMaxBlocks = 0x7fffffff;
 
 // The bytes of a scalar argument, in the low bytes of the result.

@@ -7,6 +7,7 @@
 #include "ir/specialize.h"
 #include "ir/status_util.h"
 #include "lowering/restride.h"
+#include "runtime/cost_model.h"
 #include "runtime/kernel.h"
 
 namespace tilert {
@@ -15,8 +16,8 @@ namespace {
 constexpr size_t kMostInputs = 8, kMostDims = 8;
 constexpr int64_t kTypicalExtent = 4096;  // for what the one schedule is chosen
 
-// What a copy costs: reading and writing at 2.3 TB/s and 1.8 GHz, and a launch. Copies of unaligned rows on an H200.
-constexpr double kCopiedBytesPerCycle = 1300, kLaunchCycles = 4000;
+// What a copy costs: reading and writing at 2.3 TB/s and 1.8 GHz, beside a launch. Copies of unaligned rows on an H200.
+constexpr double kCopiedBytesPerCycle = 1300;
 
 // The schedule that is the quickest for large extents, of those for any dims.
 const Schedule* ChooseSchedule(const Schedules& schedules, const ArgPlan& plan) {

@@ -57,7 +57,7 @@ struct Job {
   std::string name;
   absl::StatusOr<Lowered> lowered = absl::UnknownError("");
   CompileOptions options;
-  const Job* twin = nullptr;  // an earlier job with the same source and options
+  const Job* twin = nullptr;  // an earlier job with the same code and options
   absl::StatusOr<CompiledCode> code = absl::UnknownError("");
 };
 
@@ -117,11 +117,22 @@ std::vector<Job> JobsOf(const Bundle& bundle) {
   return jobs;
 }
 
+// Comments say for which target and why; kernels that differ in nothing else are the same code.
+std::string WithoutComments(const std::string& source) {
+  std::istringstream lines(source);
+  std::string code;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t begin = line.find_first_not_of(' ');
+    if (begin == std::string::npos || line.compare(begin, 2, "//") != 0) code += line + "\n";
+  }
+  return code;
+}
+
 void FindTwins(std::vector<Job>& jobs) {
   std::map<std::pair<std::string, std::vector<std::string>>, const Job*> first;
   for (Job& job : jobs) {
     if (!job.lowered.ok()) continue;
-    const auto [it, is_new] = first.try_emplace({job.lowered->source, CompileFlags(job.options)}, &job);
+    const auto [it, is_new] = first.try_emplace({WithoutComments(job.lowered->source), CompileFlags(job.options)}, &job);
     if (!is_new) job.twin = it->second;
   }
 }
