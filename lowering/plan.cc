@@ -224,7 +224,7 @@ absl::Status PlanBuilder::EmitStmt(const Stmt& stmt) {
           [&](const Scan&) { return Internal("scan left after desugaring"); },
           [&](const Parallel& op) { return EmitParallel(op); },
           [&](const For& op) { return EmitFor(op); },
-          [&](const While& op) { return EmitWhile(op); },
+          [&](const While& op) { return EmitWhile(op, [&](kir::Block& out) { return EmitBlock(op.body, out); }); },
           [&](const Break&) { Emit(kir::Break{}); return absl::OkStatus(); },
           [&](const Continue&) { Emit(kir::Continue{}); return absl::OkStatus(); },
           [&](const If& op) { return EmitIf(op); },
@@ -337,7 +337,7 @@ absl::Status PlanBuilder::EmitIf(const If& branch) {
   return absl::OkStatus();
 }
 
-absl::Status PlanBuilder::EmitWhile(const While& loop) {
+absl::Status PlanBuilder::EmitWhile(const While& loop, const std::function<absl::Status(kir::Block&)>& emit_body) {
   FlushAsync();
   bool in_fragment = false;
   ForEachNode(s_.E(), loop.cond, [&](Expr, const ExprNode& node) {
@@ -347,7 +347,7 @@ absl::Status PlanBuilder::EmitWhile(const While& loop) {
   ++loops_;
   if (!in_fragment) {
     out.cond = Tr(loop.cond);
-    TILERT_RETURN_IF_ERROR(EmitBlock(loop.body, out.body));
+    TILERT_RETURN_IF_ERROR(emit_body(out.body));
   } else {  // the condition needs statements of its own: while true: if not cond: break
     out.cond = k_.exprs.Int(1, DType::kBool);
     kir::Block* const outer = block_;
@@ -355,7 +355,7 @@ absl::Status PlanBuilder::EmitWhile(const While& loop) {
     TILERT_ASSIGN_OR_RETURN(const Expr cond, BlockExpr(loop.cond));
     Emit(kir::If{k_.exprs.Unary(ExprOp::kNot, cond), {{kir::Break{}, loc_}}, {}});
     kir::Block rest;
-    TILERT_RETURN_IF_ERROR(EmitBlock(loop.body, rest));
+    TILERT_RETURN_IF_ERROR(emit_body(rest));
     for (kir::Stmt& stmt : rest) out.body.push_back(std::move(stmt));
     block_ = outer;
   }

@@ -4,6 +4,7 @@
 // barriers (pass_barriers.cc), places in shared memory (pass_shared_memory.cc), proofs of bounds (pass_bounds.cc).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -48,7 +49,7 @@ class PlanBuilder {
   absl::Status EmitStmt(const Stmt& stmt);
   absl::Status EmitFor(const For& loop);
   absl::Status EmitIf(const If& branch);
-  absl::Status EmitWhile(const While& loop);
+  absl::Status EmitWhile(const While& loop, const std::function<absl::Status(kir::Block&)>& emit_body);
   absl::Status EmitVarStore(const Store& store);
   bool OverwrittenFirst(const Block& block, size_t at) const;
   absl::Status EmitAlloc(BufferId id, bool overwritten);

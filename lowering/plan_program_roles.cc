@@ -194,7 +194,22 @@ absl::Status PlanBuilder::EmitPartControl(const Stmt& stmt, const RoleSpan& part
     Emit(std::move(out));
     return absl::OkStatus();
   }
-  return Unsupported(stmt, "this kind of loop around roles, or around a thread region beside roles,");
+  if (auto* loop = std::get_if<While>(&stmt.op)) {
+    bool reads_tile = false;
+    ForEachNode(s_.E(), loop->cond, [&](Expr, const ExprNode& node) {
+      reads_tile |= node.op == ExprOp::kLoad && s_.scope(static_cast<BufferId>(node.i)) == Scope::kShared;
+    });
+    return EmitWhile(*loop, [&](kir::Block& out) -> absl::Status {
+      kir::Block* const outer = std::exchange(block_, &out);
+      if (reads_tile) Meet();  // all have seen the condition before it changes
+      block_ = outer;
+      kir::Block body;
+      TILERT_RETURN_IF_ERROR(EmitPart(loop->body, part, first, body));
+      for (kir::Stmt& inner : body) out.push_back(std::move(inner));
+      return absl::OkStatus();
+    });
+  }
+  return EmitStmt(stmt);  // the end of an iteration, or of the loop
 }
 
 }  // namespace tilert

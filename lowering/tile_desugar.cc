@@ -162,7 +162,8 @@ class Desugar {
     const bool is_extreme = reduce.op == ReduceOp::kMax || reduce.op == ReduceOp::kMin || reduce.op == ReduceOp::kAbsMax;
     if (!reduce.nan_propagate && is_extreme && IsFloat(s_.buffer(reduce.src.buffer).dtype))
       TILERT_RETURN_IF_ERROR(SkipNan(&reduce, loc, out));
-    const bool ready = s_.scope(reduce.src.buffer) == Scope::kFragment && s_.IsWhole(reduce.src);
+    // What is reduced into itself is read first: the destination begins with a value of its own.
+    const bool ready = s_.scope(reduce.src.buffer) == Scope::kFragment && s_.IsWhole(reduce.src) && reduce.src.buffer != reduce.dst.buffer;
     if (!ready) {
       TILERT_ASSIGN_OR_RETURN(reduce.src, CopyInto(reduce.src, Scope::kFragment, loc, out));
     }

@@ -15,6 +15,13 @@ bool Holds(const Stmt& root) {
   return holds;
 }
 
+// True of what may leave the loop around it, or an iteration of that: no part may go on alone.
+bool LeavesLoop(const Stmt& stmt) {
+  if (std::holds_alternative<Break>(stmt.op) || std::holds_alternative<Continue>(stmt.op)) return true;
+  auto* branch = std::get_if<If>(&stmt.op);
+  return branch != nullptr && (std::ranges::any_of(branch->then_body, LeavesLoop) || std::ranges::any_of(branch->else_body, LeavesLoop));
+}
+
 }  // namespace
 
 RoleSpan SpanOf(const TileState& state, const Role& role) {
@@ -25,7 +32,7 @@ RoleSpan SpanOf(const TileState& state, const Role& role) {
 }
 
 bool HoldsRoles(const Stmt& root) { return Holds<Roles>(root); }
-bool EachPartRuns(const Stmt& root) { return Holds<Roles, ThreadRegion>(root); }
+bool EachPartRuns(const Stmt& root) { return Holds<Roles, ThreadRegion>(root) || LeavesLoop(root); }
 
 absl::StatusOr<std::vector<RoleSpan>> ProgramRoles(const TileState& state) {
   std::vector<RoleSpan> spans;

@@ -20,7 +20,7 @@ absl::StatusOr<std::vector<RoleSpan>> ProgramRoles(const TileState& state);
 
 RoleSpan SpanOf(const TileState& state, const Role& role);
 bool HoldsRoles(const Stmt& stmt);
-// True for what each part runs, wherever it stands: roles, thread regions, and loops and conditions around them.
+// True for what each part runs, wherever it stands: roles, thread regions, loops and conditions around them, and what leaves such a loop.
 bool EachPartRuns(const Stmt& stmt);
 
 // Calls `visit` on each statement that the part runs, parents first. What stands outside Roles is for all, and done by the `first` part, but for what

@@ -438,3 +438,60 @@ def half_a_product(X: T.Tensor((M, 48), "float8_e5m2"), Y: T.Tensor((64, 8), "fl
             T.copy(via, b)
             T.gemm(a, b, acc, transpose_B=True)
         T.copy(acc, Y)
+
+
+@T.prim_func
+def reduced_into_itself(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, 5), "int32")):
+    with T.Kernel(M, threads=32) as bx:
+        f = T.alloc_fragment((1, 4), "int32")
+        s = T.alloc_shared((1, 4), "int32")
+        T.copy(X[bx, 0:4], f[0, 0:4])
+        T.copy(f, s)
+        T.reduce_absmax(f, f, dim=0)
+        T.copy(f[0, 0:4], Y[bx, 0:4])
+        T.reduce_absmax(s, s[0:1, 2:3], dim=1)
+        T.reduce_sum(f, f[0:1, 1:2], dim=1, clear=False)
+        T.reduce_min(f, f, dim=0)
+        T.reduce_absmax(f, f, dim=0, clear=False)
+        Y[bx, 4] = s[0, 2] * 1000 + f[0, 1]
+
+
+@T.prim_func
+def roles_in_loops(X: T.Tensor((64, N), "float16"), V: T.Tensor((N, 64), "float16"), Y: T.Tensor((64, 64), "float32")):
+    # Loops around roles whose iterations only their conditions know: all parts leave them together.
+    with T.Kernel(1, threads=256) as bx:
+        a = T.alloc_shared((64, 32), "float16")
+        b = T.alloc_shared((32, 64), "float16")
+        acc = T.alloc_fragment((64, 64), "float32")
+        ready = T.alloc_barrier(arrive_count=128)
+        done = T.alloc_barrier(arrive_count=128)
+        n = T.alloc_var("int32")
+        n = 0
+        T.clear(a)
+        with T.ws(1):
+            T.clear(acc)
+        while n * 32 < N:
+            with T.ws(0):
+                T.barrier_wait(done, (T.index(n) + 1) % 2)
+                T.tma_copy(X[0, n * 32], a, barrier=ready)
+                T.tma_copy(V[n * 32, 0], b, barrier=ready)
+                T.barrier_arrive(ready)
+            with T.ws(1):
+                T.barrier_wait(ready, T.index(n) % 2)
+                T.gemm(a, b, acc)
+                T.barrier_arrive(done)
+            n = n + 1
+            if n == 3:
+                break
+        for k in T.serial(5):
+            with T.ws(1):
+                for i, j in T.Parallel(64, 64):
+                    acc[i, j] = acc[i, j] + k
+            if k < 2:
+                continue
+            if n + k > 5:
+                T.fill(a, k)
+                break
+        with T.ws(1):
+            for i, j in T.Parallel(64, 64):
+                Y[i, j] = acc[i, j] + a[i, j % 32]

@@ -95,6 +95,13 @@ TEST(GeneratedFaults, HalfAProduct) {
     EXPECT_EQ(code.find("m16n8k16.row.col.f32.f16") != std::string::npos, !bytes) << target;
   }
 }
+TEST(GeneratedFaults, ReducedIntoItself) {
+  ExpectAgrees("reduced_into_itself", {{{kI32, {1, 4}}, {kI32, {1, 5}}}, {{kI32, {3, 7}}, {kI32, {3, 5}}}});
+}
+TEST(GeneratedFaults, RolesInLoops) {
+  for (int64_t n : {0, 8, 32, 40, 64, 96, 128, 200})
+    ExpectAgrees("roles_in_loops", {{{kF16, {64, n}}, {kF16, {n, 64}}, {kF32, {64, 64}}}}, {.of_magnitude = 0x1p-16});
+}
 TEST(GeneratedFaults, OddWindows) {
   const Program program = CompileSource("tests/lowering/generated_faults.py", "windows");
   Comparison comparison(program);
