@@ -42,7 +42,8 @@ option(TILERT_UNITY "Compile the sources of a topic as one" OFF)
 
 # tilert_layer(NAME target FOLDER folder DEPS targets... PCH headers... TOPICS words...): the static, position-independent library of
 # one folder. Its sources are all *.cc below the folder except main.cc. PCH: what most of them include beside cmake/pch.h.
-# TOPICS: the sources word.cc and word_*.cc of each may be compiled as one. REST: those of no topic too.
+# TOPICS: the sources word.cc and word_*.cc of each, or those in folder/word, may be compiled as one. REST: those of no topic too. What one program links
+# and another does not belongs apart: an object is linked as a whole.
 function(tilert_layer)
   cmake_parse_arguments(arg "REST" "NAME;FOLDER" "DEPS;PCH;TOPICS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${arg_FOLDER}/*.cc" "${PROJECT_SOURCE_DIR}/${arg_FOLDER}/*.h")
@@ -66,7 +67,7 @@ function(tilert_layer)
     foreach(topic IN LISTS arg_TOPICS)
       set(group ${compiled})
       if(NOT topic STREQUAL "rest")
-        list(FILTER group INCLUDE REGEX "/${topic}(_[^/]*)?\\.cc$")
+        list(FILTER group INCLUDE REGEX "/${topic}((_|/)[^/]*)?\\.cc$")
         list(REMOVE_ITEM compiled ${group})
       endif()
       set_source_files_properties(${group} PROPERTIES HEADER_FILE_ONLY ON)

@@ -105,7 +105,6 @@ struct Warp {
   uint32_t wgmma_group = 1, wgmma_retired = 0;  // the open one, and the last that is known done
   std::deque<PendingStore> stores;
   uint32_t store_group = 1, stores_read = 0, stores_written = 0;  // the same; known to lane 0
-
   const Clock& KnownTo(int lane) const { return lane_clocks.empty() || lane < 0 ? clock : lane_clocks[static_cast<size_t>(lane)]; }
   void Learn(const Clock& other);  // all its lanes do
 };

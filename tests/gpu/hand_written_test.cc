@@ -142,7 +142,8 @@ TEST_F(HandWritten, GeneratedFaults) {
         "least_absolute", "turned_registers", "registers_of_an_iteration", "staged_operand", "sums_of_one",
         "extremes_of_negatives", "reduced_into_itself"})
     Check(entry, cases, {}, "generated_faults.py");
-  for (const char* entry : {"read_in_flight", "half_a_product"}) Check(entry, {{{"M", 64}}, {{"M", 37}}}, {}, "generated_faults.py");
+  for (const char* entry : {"read_in_flight", "half_a_product"})
+    Check(entry, {{{"M", 64}}, {{"M", 37}}}, {}, "generated_faults.py");
   Check("roles_in_loops", {{{"N", 0}}, {{"N", 40}}, {{"N", 64}}, {{"N", 200}}}, {}, "generated_faults.py");
 }
 

@@ -136,7 +136,8 @@ TEST(ClusterLowering, AttentionAgrees) {
 TEST(ClusterLowering, SynchronisationIsNeeded) {
   for (const int64_t n : {64, 128}) {
     Comparison(Gemm(absl::StrCat("block_M=64 block_N=", n, " cluster_M=2 transpose_B=true")))
-        .ExpectAllSynchronisationNeeded({GemmArgs(true, 64, n, 64), GemmArgs(true, 64 * 5, n * 3, 64 * 4)});
+        .ExpectAllSynchronisationNeeded({GemmArgs(true, 64, n, 64), GemmArgs(true, 64, n, 64 * 2), GemmArgs(true, 64, n, 64 * 3),
+                                         GemmArgs(true, 64 * 5, n * 3, 64 * 4)});
   }
 }
 
