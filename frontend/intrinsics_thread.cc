@@ -86,6 +86,7 @@ Value BarrierStatement(Evaluator& e, const Args& args, BarrierOpKind kind, std::
     if (!number) return Poison{};
   }
   ProgramBuilder& builder = e.builder();
+  if (number && IsInteger(number.dtype())) number = builder.Cast(number, DType::kIndex);
   builder.Add(BarrierOp{kind, barrier->buffer.id(), builder.Es(barrier->start), number ? builder.E(number) : Expr{}});
   return NoneValue{};
 }

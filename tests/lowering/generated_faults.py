@@ -472,12 +472,12 @@ def roles_in_loops(X: T.Tensor((64, N), "float16"), V: T.Tensor((N, 64), "float1
             T.clear(acc)
         while n * 32 < N:
             with T.ws(0):
-                T.barrier_wait(done, (T.index(n) + 1) % 2)
+                T.barrier_wait(done, (n + 1) % 2)
                 T.tma_copy(X[0, n * 32], a, barrier=ready)
                 T.tma_copy(V[n * 32, 0], b, barrier=ready)
                 T.barrier_arrive(ready)
             with T.ws(1):
-                T.barrier_wait(ready, T.index(n) % 2)
+                T.barrier_wait(ready, n % 2)
                 T.gemm(a, b, acc)
                 T.barrier_arrive(done)
             n = n + 1
