@@ -339,13 +339,9 @@ absl::Status PlanBuilder::EmitIf(const If& branch) {
 
 absl::Status PlanBuilder::EmitWhile(const While& loop, const std::function<absl::Status(kir::Block&)>& emit_body) {
   FlushAsync();
-  bool in_fragment = false;
-  ForEachNode(s_.E(), loop.cond, [&](Expr, const ExprNode& node) {
-    in_fragment |= node.op == ExprOp::kLoad && s_.scope(static_cast<BufferId>(node.i)) == Scope::kFragment;
-  });
   kir::While out;
   ++loops_;
-  if (!in_fragment) {
+  if (!LoadsFrom(s_.program, loop.cond, Scope::kFragment)) {
     out.cond = Tr(loop.cond);
     TILERT_RETURN_IF_ERROR(emit_body(out.body));
   } else {  // the condition needs statements of its own: while true: if not cond: break

@@ -195,18 +195,11 @@ absl::Status PlanBuilder::EmitPartControl(const Stmt& stmt, const RoleSpan& part
     return absl::OkStatus();
   }
   if (auto* loop = std::get_if<While>(&stmt.op)) {
-    bool reads_tile = false;
-    ForEachNode(s_.E(), loop->cond, [&](Expr, const ExprNode& node) {
-      reads_tile |= node.op == ExprOp::kLoad && s_.scope(static_cast<BufferId>(node.i)) == Scope::kShared;
-    });
-    return EmitWhile(*loop, [&](kir::Block& out) -> absl::Status {
+    return EmitWhile(*loop, [&](kir::Block& out) {
       kir::Block* const outer = std::exchange(block_, &out);
-      if (reads_tile) Meet();  // all have seen the condition before it changes
+      if (LoadsFrom(s_.program, loop->cond, Scope::kShared)) Meet();  // all have seen the condition before it changes
       block_ = outer;
-      kir::Block body;
-      TILERT_RETURN_IF_ERROR(EmitPart(loop->body, part, first, body));
-      for (kir::Stmt& inner : body) out.push_back(std::move(inner));
-      return absl::OkStatus();
+      return EmitPart(loop->body, part, first, out);
     });
   }
   return EmitStmt(stmt);  // the end of an iteration, or of the loop

@@ -18,7 +18,6 @@ bool Any(const Stmt& root, const std::function<bool(const Stmt&)>& is) {
 }
 
 bool IsLoop(const Stmt& stmt) { return std::holds_alternative<For>(stmt.op) || std::holds_alternative<While>(stmt.op); }
-bool IsJump(const Stmt& stmt) { return std::holds_alternative<Break>(stmt.op) || std::holds_alternative<Continue>(stmt.op); }
 
 }  // namespace
 
@@ -224,10 +223,9 @@ absl::Status ThreadPlanner::Declare(const Stmt& root) {
 // A value that all threads that come here, of each warp at least, agree on. One that only threads can compute is computed by
 // them.
 absl::StatusOr<Expr> ThreadPlanner::Agreed(Expr e) {
-  bool by_thread = false;
+  bool by_thread = LoadsFrom(b_.s_.program, e, Scope::kLocal);
   ForEachNode(b_.s_.program.exprs, e, [&](Expr, const ExprNode& node) {
     by_thread |= node.op == ExprOp::kVar && static_cast<VarId>(node.i) == region_.thread;
-    by_thread |= node.op == ExprOp::kLoad && b_.s_.scope(static_cast<BufferId>(node.i)) == Scope::kLocal;
   });
   if (!by_thread) return b_.Tr(e);
   const DType type = b_.s_.program.exprs[e].dtype;

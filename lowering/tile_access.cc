@@ -50,10 +50,20 @@ bool ReadsDirectly(const Program& program, const Stmt& stmt, BufferId buffer) {
 
 bool WritesDirectly(const Stmt& stmt, BufferId buffer) { return DirectWrite(stmt) == buffer; }
 
+bool IsJump(const Stmt& stmt) { return std::holds_alternative<Break>(stmt.op) || std::holds_alternative<Continue>(stmt.op); }
+
 bool HasJump(const Block& body) {
   bool jump = false;
-  ForEachStmt(body, [&](const Stmt& stmt) { jump |= std::holds_alternative<Break>(stmt.op) || std::holds_alternative<Continue>(stmt.op); });
+  ForEachStmt(body, [&](const Stmt& stmt) { jump |= IsJump(stmt); });
   return jump;
+}
+
+bool LoadsFrom(const Program& program, Expr e, Scope scope) {
+  bool loads = false;
+  ForEachNode(program.exprs, e, [&](Expr, const ExprNode& node) {
+    loads |= node.op == ExprOp::kLoad && program.buffers[static_cast<BufferId>(node.i)].scope == scope;
+  });
+  return loads;
 }
 
 }  // namespace tilert

@@ -13,7 +13,11 @@ absl::flat_hash_set<BufferId> BuffersWritten(const Stmt& stmt);
 bool ReadsDirectly(const Program& program, const Stmt& stmt, BufferId buffer);
 bool WritesDirectly(const Stmt& stmt, BufferId buffer);
 
-// True when `body` holds a break or continue.
+// True for a break or continue, and when `body` holds one.
+bool IsJump(const Stmt& stmt);
 bool HasJump(const Block& body);
+
+// True when `e` loads from a buffer of that scope.
+bool LoadsFrom(const Program& program, Expr e, Scope scope);
 
 }  // namespace tilert

@@ -2,6 +2,7 @@
 // places.
 #include "absl/container/flat_hash_map.h"
 #include "ir/status_util.h"
+#include "lowering/tile_access.h"
 #include "lowering/tile_state.h"
 
 namespace tilert {
@@ -109,7 +110,7 @@ class PrivateMemory {
   bool AddUnrolled(const For& loop, const Values& values, Block& out) {
     int64_t begin = 0, end = 0, step = 0;
     const bool is_known = s_.E().AsInt(loop.begin, &begin) && s_.E().AsInt(loop.end, &end) && s_.E().AsInt(loop.step, &step);
-    if (!is_known || step < 1 || (end - begin) / step > kMaxUnrolled || !Subscripts(loop) || Leaves(loop.body)) return false;
+    if (!is_known || step < 1 || (end - begin) / step > kMaxUnrolled || !Subscripts(loop) || HasJump(loop.body)) return false;
     ++copies_;
     for (int64_t i = begin; i < end; i += step) {
       Values inner = values;
@@ -137,14 +138,6 @@ class PrivateMemory {
       });
     });
     return found;
-  }
-
-  static bool Leaves(const Block& block) {
-    bool leaves = false;
-    ForEachStmt(block, [&](const Stmt& stmt) {
-      leaves |= std::holds_alternative<Break>(stmt.op) || std::holds_alternative<Continue>(stmt.op);
-    });
-    return leaves;
   }
 
   void AddFill(const Fill& fill, const SourceLoc& loc, Block& out) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/status_util.h"
+#include "lowering/tile_access.h"
 
 namespace tilert {
 namespace {
@@ -17,7 +18,7 @@ bool Holds(const Stmt& root) {
 
 // True of what may leave the loop around it, or an iteration of that: no part may go on alone.
 bool LeavesLoop(const Stmt& stmt) {
-  if (std::holds_alternative<Break>(stmt.op) || std::holds_alternative<Continue>(stmt.op)) return true;
+  if (IsJump(stmt)) return true;
   auto* branch = std::get_if<If>(&stmt.op);
   return branch != nullptr && (std::ranges::any_of(branch->then_body, LeavesLoop) || std::ranges::any_of(branch->else_body, LeavesLoop));
 }

@@ -328,10 +328,16 @@ void AsyncWork::Run(Warp& warp, const CMbarArrive& arrive) {
   for (int lane = 0; lane < kLanes && !block_.failed(); ++lane) ArriveAt(warp, number, lane, warp.KnownTo(lane));
 }
 
+// A value of each lane, which stays when others are evaluated.
+Row AsyncWork::ByLanes(Warp& warp, const Code& value, uint32_t mask) {
+  Row row;
+  std::copy_n(block_.Eval(warp, value, mask, kLanes), kLanes, row.begin());
+  return row;
+}
+
 // Each lane tells what the whole warp knows and what it has done itself; all together, what they have done.
 void AsyncWork::ArriveByLanes(Warp& warp, const CMbarArrive& arrive, uint32_t mask, bool all) {
-  Row index;
-  std::copy_n(block_.Eval(warp, arrive.index, mask, kLanes), kLanes, index.begin());
+  const Row index = ByLanes(warp, arrive.index, mask);
   const auto own = static_cast<size_t>(warp.component);
   for (int lane = 0; lane < kLanes && !block_.failed(); ++lane) {
     if ((mask >> lane & 1) == 0) continue;
@@ -360,9 +366,7 @@ void AsyncWork::Run(Warp& warp, const CMbarWait& wait) {
 }
 
 void AsyncWork::WaitByLanes(Warp& warp, const CMbarWait& wait, uint32_t mask) {
-  Row index, parity;
-  std::copy_n(block_.Eval(warp, wait.index, mask, kLanes), kLanes, index.begin());
-  std::copy_n(block_.Eval(warp, wait.parity, mask, kLanes), kLanes, parity.begin());
+  const Row index = ByLanes(warp, wait.index, mask), parity = ByLanes(warp, wait.parity, mask);
   for (int lane = 0; lane < kLanes && !block_.failed(); ++lane) {
     if ((mask >> lane & 1) == 0) continue;
     const auto at = static_cast<size_t>(lane);
@@ -381,9 +385,7 @@ void AsyncWork::Run(Warp& warp, const CMbarExpect& expect) {
 }
 
 void AsyncWork::ExpectByLanes(Warp& warp, const CMbarExpect& expect, uint32_t mask) {
-  Row index, bytes;
-  std::copy_n(block_.Eval(warp, expect.index, mask, kLanes), kLanes, index.begin());
-  std::copy_n(block_.Eval(warp, expect.bytes, mask, kLanes), kLanes, bytes.begin());
+  const Row index = ByLanes(warp, expect.index, mask), bytes = ByLanes(warp, expect.bytes, mask);
   for (int lane = 0; lane < kLanes && !block_.failed(); ++lane) {
     if ((mask >> lane & 1) == 0) continue;
     const int number = BarrierSlot(warp, expect.barrier, index[static_cast<size_t>(lane)].i, lane);

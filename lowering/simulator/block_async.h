@@ -81,6 +81,7 @@ class AsyncWork {
   void Run(Warp& warp, const CMbarArrive& arrive);
   void Run(Warp& warp, const CMbarWait& wait);
   void Run(Warp& warp, const CMbarExpect& expect);
+  Row ByLanes(Warp& warp, const Code& value, uint32_t mask);
   void Announce(Warp& warp, int lane, int number, int64_t bytes);
   void Run(Warp& warp, const CMbarComplete& complete);
   bool IsByHand(int number) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "ir/int_math.h"
@@ -13,7 +14,11 @@ namespace {
 
 constexpr uint8_t kPoison = 0xa5;
 
-// Calls `visit(offset)`, in elements, for each element of a strided array.
+int64_t OffsetOf(const std::vector<int64_t>& at, const std::vector<int64_t>& strides) {
+  return std::inner_product(at.begin(), at.end(), strides.begin(), int64_t{0});
+}
+
+// Calls `visit(at, offset)`, in elements, for each element of a strided array.
 template <typename Visit>
 void ForEachElement(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides, Visit visit) {
   std::vector<int64_t> at(shape.size(), 0);
@@ -21,9 +26,7 @@ void ForEachElement(const std::vector<int64_t>& shape, const std::vector<int64_t
     if (extent == 0) return;
   }
   while (true) {
-    int64_t offset = 0;
-    for (size_t d = 0; d < shape.size(); ++d) offset += at[d] * strides[d];
-    visit(at, offset);
+    visit(at, OffsetOf(at, strides));
     size_t d = shape.size();
     while (d > 0 && ++at[d - 1] == shape[d - 1]) at[--d] = 0;
     if (d == 0) return;
@@ -144,8 +147,7 @@ absl::StatusOr<CallData> WithStridesOf(const Program& program, const TileCase& t
     tensor.is_dense = false;
     tensor.bytes.assign(old.bytes.empty() ? 0 : static_cast<size_t>(last + 1) * element, kPoison);
     ForEachElement(tensor.shape, tensor.strides, [&](const std::vector<int64_t>& at, int64_t to) {
-      int64_t from = 0;
-      for (size_t d = 0; d < at.size(); ++d) from += at[d] * old.strides[d];
+      const int64_t from = OffsetOf(at, old.strides);
       std::copy_n(&old.bytes[static_cast<size_t>(from) * element], element, &tensor.bytes[static_cast<size_t>(to) * element]);
     });
   }
