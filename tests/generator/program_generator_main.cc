@@ -67,10 +67,9 @@ void WriteCounts(const Flags& flags, uint64_t programs, const Verdict& sum, cons
   if (file == nullptr) return;
   std::fprintf(file,
                "{\"programs\": %llu, \"runs\": %d, \"differing\": %d, \"outside\": %d, \"failed\": %d, \"passed_over\": %d, "
-               "\"refused\": %d, "
-               "\"unspecified\": %d}\n",
+               "\"refused\": %d, \"unspecified\": %d, \"unjudged\": %d, \"compiled\": %d, \"spills\": %d}\n",
                static_cast<unsigned long long>(programs), sum.simulated, differing, outside, failed, over, sum.refused,
-               sum.unspecified);
+               sum.unspecified, sum.unjudged, sum.compiled, sum.spills);
   std::fclose(file);
 }
 
