@@ -17,13 +17,13 @@ absl::StatusOr<kir::Kernel> PlanBuilder::Run() {
   MapParameters();
   s_.E().AsInt(s_.L().threads, &threads_);
   ForEachStmt(s_.L().body, [&](const Stmt& stmt) { wgmma_ |= IsWgmma(stmt); });
-  TILERT_ASSIGN_OR_RETURN(const std::vector<RoleSpan> parts, ProgramRoles(s_));
+  TILERT_ASSIGN_OR_RETURN(parts_, ProgramRoles(s_));
   rings_ = FindRings(s_);
   HintCaches();
   FormCluster();
   BindShare();
-  if (!parts.empty()) {
-    TILERT_RETURN_IF_ERROR(EmitProgramRoles(parts));
+  if (!parts_.spans.empty()) {
+    TILERT_RETURN_IF_ERROR(EmitProgramRoles());
   } else if (rings_.groups.empty()) {
     TILERT_RETURN_IF_ERROR(EmitBlock(s_.L().body, k_.body));
   } else {

@@ -195,10 +195,12 @@ class PlanBuilder {
   int64_t PanelAtBarrier(const Copy& copy) const;
 
   // plan_program_roles.cc: roles that the program declares.
-  absl::Status EmitProgramRoles(const std::vector<RoleSpan>& parts);
-  absl::Status EmitPart(const Block& block, const RoleSpan& part, bool first, kir::Block& out);
-  absl::Status EmitPartAlloc(BufferId id, const RoleSpan& part, bool first);
-  absl::Status EmitPartControl(const Stmt& stmt, const RoleSpan& part, bool first);
+  absl::Status EmitProgramRoles();
+  absl::Status EmitPart(const Block& block, size_t part, kir::Block& out);
+  absl::Status EmitPartAlloc(BufferId id, size_t part);
+  absl::Status EmitPartControl(const Stmt& stmt, size_t part);
+  bool LooksAtMemory(Expr root) const;
+  bool LooksAtMemory(const Stmt& stmt) const;
   void Meet();
 
   // plan_report.cc: which way copies go, for people.
@@ -242,6 +244,9 @@ class PlanBuilder {
   absl::flat_hash_map<BufferId, int64_t> versions_;  // program shared buffer → number of versions
   absl::flat_hash_map<BufferId, kir::BarrierId> barriers_;  // program barrier → kernel barrier
   int64_t first_thread_ = 0;                         // of the warps that run the current statements
+  RoleParts parts_;                                  // of a program with roles
+  absl::flat_hash_set<BufferId> changing_;           // memory that such a program writes
+  bool looked_ = false;                              // since the parts met last, each has looked at such memory
   bool all_meet_ = false;                            // in a thread region that all parts run: threads that meet are those of all
   int64_t threads_ = 0;                              // and how many they are
   bool writes_tiles_ = true;                         // they write shared memory by ordinary instructions

@@ -38,7 +38,7 @@ void DivideRegisters(const Target& target, const std::vector<RoleNeeds>& needs, 
 
 }  // namespace
 
-absl::Status PlanBuilder::EmitProgramRoles(const std::vector<RoleSpan>& parts) {
+absl::Status PlanBuilder::EmitProgramRoles() {
   const Block& body = s_.program.launches[s_.launch].body;
   absl::Status status;
   ForEachStmt(body, [&](const Stmt& stmt) {
@@ -47,11 +47,17 @@ absl::Status PlanBuilder::EmitProgramRoles(const std::vector<RoleSpan>& parts) {
     if (s_.scope(alloc->buffer) == Scope::kShared || s_.scope(alloc->buffer) == Scope::kBarrier) status = EmitAlloc(alloc->buffer, false);
   });
   TILERT_RETURN_IF_ERROR(status);
+  for (const Stmt& stmt : body) {
+    for (BufferId id : BuffersWritten(stmt)) {
+      if (s_.scope(id) == Scope::kShared || s_.scope(id) == Scope::kGlobal) changing_.insert(id);
+    }
+  }
   const int all = s_.warps;
   wgmma_ = false;
+  const std::vector<RoleSpan>& parts = parts_.spans;
   for (size_t i = 0; i < parts.size(); ++i) {
     s_.warps = parts[i].warps;
-    ForEachRoleStmt(s_, body, parts[i], i == 0, [&](const Stmt& stmt) { wgmma_ |= IsWgmma(stmt); });
+    ForEachRoleStmt(s_, body, parts_, i, [&](const Stmt& stmt) { wgmma_ |= IsWgmma(stmt); });
   }
   kir::Roles roles;
   std::vector<RoleNeeds> needs(parts.size());
@@ -60,7 +66,7 @@ absl::Status PlanBuilder::EmitProgramRoles(const std::vector<RoleSpan>& parts) {
     first_thread_ = int64_t{parts[i].first} * kLanes;
     threads_ = int64_t{parts[i].warps} * kLanes;
     writes_tiles_ = false;
-    ForEachRoleStmt(s_, body, parts[i], i == 0, [&](const Stmt& stmt) {
+    ForEachRoleStmt(s_, body, parts_, i, [&](const Stmt& stmt) {
       auto* copy = std::get_if<Copy>(&stmt.op);
       const bool outer = std::holds_alternative<For>(stmt.op) || std::holds_alternative<While>(stmt.op) || std::holds_alternative<If>(stmt.op);
       if (outer || (copy != nullptr && PanelAtBarrier(*copy) > 0)) return;
@@ -72,7 +78,7 @@ absl::Status PlanBuilder::EmitProgramRoles(const std::vector<RoleSpan>& parts) {
     });
     kir::Role role{.name = Cat("threads_", first_thread_), .warps = parts[i].warps};
     const auto outside = buffers_;
-    TILERT_RETURN_IF_ERROR(EmitPart(body, parts[i], i == 0, role.body));
+    TILERT_RETURN_IF_ERROR(EmitPart(body, i, role.body));
     buffers_ = outside;
     roles.roles.push_back(std::move(role));
     s_.report += Cat("  threads ", first_thread_, " to ", first_thread_ + threads_ - 1, ": a role of the program\n");
@@ -91,10 +97,26 @@ void PlanBuilder::Meet() {
   FillNow({});
   if (wgmma_ && writes_tiles_) Emit(kir::ProxyFence{});
   Emit(kir::BarSync{false, kMeetingNumber, k_.warps});
+  looked_ = false;
+}
+
+// Each part looks for itself: no role may change it before all have.
+bool PlanBuilder::LooksAtMemory(Expr root) const {
+  bool looks = false;
+  ForEachNode(s_.program.exprs, root, [&](Expr, const ExprNode& node) {
+    looks |= node.op == ExprOp::kLoad && changing_.contains(static_cast<BufferId>(node.i));
+  });
+  return looks;
+}
+
+bool PlanBuilder::LooksAtMemory(const Stmt& stmt) const {
+  bool looks = false;
+  ForEachExpr(stmt, [&](Expr e) { looks |= LooksAtMemory(e); });
+  return looks;
 }
 
 // What `part` does of `block`.
-absl::Status PlanBuilder::EmitPart(const Block& block, const RoleSpan& part, bool first, kir::Block& out) {
+absl::Status PlanBuilder::EmitPart(const Block& block, size_t part, kir::Block& out) {
   kir::Block* const outer = std::exchange(block_, &out);
   auto outer_fills = std::exchange(lazy_fills_, {});
   bool met = false;  // all parts have just met: the same in each of them
@@ -102,10 +124,11 @@ absl::Status PlanBuilder::EmitPart(const Block& block, const RoleSpan& part, boo
     const Stmt& stmt = block[i];
     loc_ = stmt.loc;
     if (auto* alloc = std::get_if<Alloc>(&stmt.op)) {
-      TILERT_RETURN_IF_ERROR(EmitPartAlloc(alloc->buffer, part, first));
+      TILERT_RETURN_IF_ERROR(EmitPartAlloc(alloc->buffer, part));
     } else if (auto* roles = std::get_if<Roles>(&stmt.op)) {
+      if (looked_) Meet();
       for (const Role& role : roles->roles) {
-        if (SpanOf(s_, role) == part) TILERT_RETURN_IF_ERROR(EmitBlock(role.body, *block_));
+        if (SpanOf(s_, role) == parts_.spans[part]) TILERT_RETURN_IF_ERROR(EmitBlock(role.body, *block_));
       }
       met = i + 1 < block.size() || loops_ > 0;
       if (met) Meet();
@@ -117,13 +140,10 @@ absl::Status PlanBuilder::EmitPart(const Block& block, const RoleSpan& part, boo
       Meet();
       met = true;
     } else if (EachPartRuns(stmt)) {
-      TILERT_RETURN_IF_ERROR(EmitPartControl(stmt, part, first));
+      TILERT_RETURN_IF_ERROR(EmitPartControl(stmt, part));
       met = false;
     } else {
-      // Values, and what each thread does for itself, are everybody's.
-      const bool everybodys = std::holds_alternative<Let>(stmt.op) || std::holds_alternative<BarrierOp>(stmt.op) || std::holds_alternative<AsyncWait>(stmt.op) ||
-                              std::holds_alternative<Assert>(stmt.op) || std::holds_alternative<SyncThreads>(stmt.op) ||
-                              (std::holds_alternative<Store>(stmt.op) && s_.scope(std::get<Store>(stmt.op).buffer) == Scope::kVar);
+      const bool everybodys = EverybodyDoes(s_, stmt);
       const bool note = std::holds_alternative<Annotate>(stmt.op);
       if (std::holds_alternative<SyncThreads>(stmt.op)) {
         Meet();
@@ -131,10 +151,11 @@ absl::Status PlanBuilder::EmitPart(const Block& block, const RoleSpan& part, boo
         continue;
       }
       if (!everybodys && !note && !met) Meet();
-      if (first || everybodys) {
+      if (everybodys || parts_.DoneBy(s_, stmt) == part) {
         Prepare(stmt);
         TILERT_RETURN_IF_ERROR(EmitStmt(stmt));
       }
+      looked_ |= everybodys && LooksAtMemory(stmt);
       if (!everybodys && !note) Meet();
       met = note ? met : !everybodys;
     }
@@ -142,36 +163,23 @@ absl::Status PlanBuilder::EmitPart(const Block& block, const RoleSpan& part, boo
   FlushAsync();
   FillNow({});
   RetireAll();
+  if (looked_ && loops_ > 0) Meet();
   lazy_fills_ = std::move(outer_fills);
   block_ = outer;
   return absl::OkStatus();
 }
 
 // Registers belong to the only part that touches them.
-absl::Status PlanBuilder::EmitPartAlloc(BufferId id, const RoleSpan& part, bool first) {
+absl::Status PlanBuilder::EmitPartAlloc(BufferId id, size_t part) {
   const Scope scope = s_.scope(id);
   if (scope == Scope::kShared || scope == Scope::kBarrier) return absl::OkStatus();  // made already
-  bool mine = false, others = false;
-  const Block& body = s_.program.launches[s_.launch].body;
-  const auto touches = [&](const Stmt& stmt) { return ReadsDirectly(s_.program, stmt, id) || WritesDirectly(stmt, id); };
-  ForEachRoleStmt(s_, body, part, first, [&](const Stmt& stmt) { mine |= touches(stmt); });
-  if (!mine) {
-    if (scope == Scope::kVar) return EmitAlloc(id, false);
-    return absl::OkStatus();
-  }
-  TILERT_ASSIGN_OR_RETURN(const std::vector<RoleSpan> parts, ProgramRoles(s_));
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i] == part) continue;
-    ForEachRoleStmt(s_, body, parts[i], i == 0, [&](const Stmt& stmt) { others |= touches(stmt); });
-  }
-  if (others && scope == Scope::kFragment) {
-    return absl::UnimplementedError(Cat("fragment '", s_.buffer(id).name, "' is spread over the threads of one role and used by another", Where(s_.program, loc_),
-                                        "; pass it through shared memory"));
-  }
-  return EmitAlloc(id, false);
+  bool mine = scope == Scope::kVar;
+  ForEachRoleStmt(s_, s_.program.launches[s_.launch].body, parts_, part,
+                  [&](const Stmt& stmt) { mine |= ReadsDirectly(s_.program, stmt, id) || WritesDirectly(stmt, id); });
+  return mine ? EmitAlloc(id, false) : absl::OkStatus();
 }
 
-absl::Status PlanBuilder::EmitPartControl(const Stmt& stmt, const RoleSpan& part, bool first) {
+absl::Status PlanBuilder::EmitPartControl(const Stmt& stmt, size_t part) {
   FlushAsync();
   RetireAll();
   FillNow({});
@@ -180,8 +188,9 @@ absl::Status PlanBuilder::EmitPartControl(const Stmt& stmt, const RoleSpan& part
     TILERT_ASSIGN_OR_RETURN(out.begin, BlockExpr(loop->begin));
     TILERT_ASSIGN_OR_RETURN(out.end, BlockExpr(loop->end));
     TILERT_ASSIGN_OR_RETURN(out.step, BlockExpr(loop->step));
+    looked_ |= LooksAtMemory(loop->begin) || LooksAtMemory(loop->end) || LooksAtMemory(loop->step);
     ++loops_;
-    TILERT_RETURN_IF_ERROR(EmitPart(loop->body, part, first, out.body));
+    TILERT_RETURN_IF_ERROR(EmitPart(loop->body, part, out.body));
     --loops_;
     Emit(std::move(out));
     return absl::OkStatus();
@@ -189,19 +198,23 @@ absl::Status PlanBuilder::EmitPartControl(const Stmt& stmt, const RoleSpan& part
   if (auto* branch = std::get_if<If>(&stmt.op)) {
     kir::If out;
     TILERT_ASSIGN_OR_RETURN(out.cond, BlockExpr(branch->cond));
-    TILERT_RETURN_IF_ERROR(EmitPart(branch->then_body, part, first, out.then_body));
-    TILERT_RETURN_IF_ERROR(EmitPart(branch->else_body, part, first, out.else_body));
+    const bool looked = looked_ |= LooksAtMemory(branch->cond);
+    TILERT_RETURN_IF_ERROR(EmitPart(branch->then_body, part, out.then_body));
+    const bool looked_then = std::exchange(looked_, looked);
+    TILERT_RETURN_IF_ERROR(EmitPart(branch->else_body, part, out.else_body));
+    looked_ |= looked_then;
     Emit(std::move(out));
     return absl::OkStatus();
   }
   if (auto* loop = std::get_if<While>(&stmt.op)) {
     return EmitWhile(*loop, [&](kir::Block& out) {
       kir::Block* const outer = std::exchange(block_, &out);
-      if (LoadsFrom(s_.program, loop->cond, Scope::kShared)) Meet();  // all have seen the condition before it changes
+      if (LooksAtMemory(loop->cond)) Meet();
       block_ = outer;
-      return EmitPart(loop->body, part, first, out);
+      return EmitPart(loop->body, part, out);
     });
   }
+  if (looked_) Meet();
   return EmitStmt(stmt);  // the end of an iteration, or of the loop
 }
 

@@ -1,6 +1,8 @@
 #include "lowering/tile_access.h"
 
 #include <functional>
+#include <type_traits>
+#include <variant>
 
 namespace tilert {
 namespace {
@@ -11,19 +13,25 @@ void DirectReads(const Program& program, const Stmt& stmt, const std::function<v
       if (node.op == ExprOp::kLoad) read(static_cast<BufferId>(node.i));
     });
   });
-  if (auto* copy = std::get_if<Copy>(&stmt.op)) read(copy->src.buffer);
-  if (auto* reduce = std::get_if<Reduce>(&stmt.op)) read(reduce->src.buffer), read(reduce->dst.buffer);
-  if (auto* gemm = std::get_if<Gemm>(&stmt.op)) read(gemm->a.buffer), read(gemm->b.buffer), read(gemm->c.buffer);
+  std::visit(
+      [&](const auto& op) {
+        if constexpr (requires { op.src.buffer; }) read(op.src.buffer);
+        if constexpr (std::is_same_v<std::decay_t<decltype(op)>, Reduce>) read(op.dst.buffer);
+        if constexpr (requires { op.a.buffer; }) read(op.a.buffer), read(op.b.buffer), read(op.c.buffer);
+      },
+      stmt.op);
 }
 
+// Whatever has a destination writes it: a new kind of statement cannot be forgotten here.
 BufferId DirectWrite(const Stmt& stmt) {
-  if (auto* copy = std::get_if<Copy>(&stmt.op)) return copy->dst.buffer;
-  if (auto* fill = std::get_if<Fill>(&stmt.op)) return fill->dst.buffer;
-  if (auto* reduce = std::get_if<Reduce>(&stmt.op)) return reduce->dst.buffer;
-  if (auto* gemm = std::get_if<Gemm>(&stmt.op)) return gemm->c.buffer;
-  if (auto* store = std::get_if<Store>(&stmt.op)) return store->buffer;
-  if (auto* atomic = std::get_if<Atomic>(&stmt.op)) return atomic->buffer;
-  return kNoId;
+  return std::visit(
+      [](const auto& op) -> BufferId {
+        if constexpr (requires { op.dst.buffer; }) return op.dst.buffer;
+        if constexpr (requires { op.c.buffer; }) return op.c.buffer;
+        if constexpr (requires { op.buffer, op.indices, op.value; }) return op.buffer;  // Store, Atomic
+        return kNoId;
+      },
+      stmt.op);
 }
 
 }  // namespace

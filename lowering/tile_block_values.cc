@@ -22,13 +22,13 @@ class BlockValues {
       const auto outer = values_;
       if (std::holds_alternative<For>(stmt.op) || std::holds_alternative<While>(stmt.op)) {
         const auto written = BuffersWritten(stmt);
-        ForEachRegionStart(stmt, [&](Expr& e) {
+        ForEachInnerStart(stmt, [&](Expr& e) {
           if (DependsOnNothingIn(stmt, e, written)) Bind(e, stmt.loc, out);
         });
       }
       if (ChildBlocks(stmt).empty()) {
-        ForEachOwnStart(stmt, [&](Expr& e) { Bind(e, stmt.loc, out); });
-        ForEachOwnStart(stmt, [&](Expr& e) { e = Replaced(e); });
+        ForEachRegionStart(stmt, [&](Expr& e) { Bind(e, stmt.loc, out); });
+        ForEachRegionStart(stmt, [&](Expr& e) { e = Replaced(e); });
       }
       for (Block* child : ChildBlocks(stmt)) Run(*child);
       values_ = outer;
@@ -40,26 +40,12 @@ class BlockValues {
 
  private:
   template <typename Visit>
-  static void ForEachOwnStart(Stmt& stmt, const Visit& visit) {
-    const auto region = [&](Region& r) {
-      for (Expr& e : r.start) visit(e);
-    };
-    std::visit(
-        [&](auto& s) {
-          if constexpr (requires { s.src.start; }) region(s.src);
-          if constexpr (requires { s.dst.start; }) region(s.dst);
-          if constexpr (requires { s.a.start; }) region(s.a), region(s.b), region(s.c);
-        },
-        stmt.op);
-  }
-
-  template <typename Visit>
-  static void ForEachRegionStart(Stmt& stmt, const Visit& visit) {
+  static void ForEachInnerStart(Stmt& stmt, const Visit& visit) {
     for (Block* child : ChildBlocks(stmt)) {
       for (Stmt& inner : *child) {
         if (std::holds_alternative<Parallel>(inner.op)) continue;
-        ForEachOwnStart(inner, visit);
         ForEachRegionStart(inner, visit);
+        ForEachInnerStart(inner, visit);
       }
     }
   }

@@ -23,30 +23,30 @@ class LayoutSolver {
   explicit LayoutSolver(TileState& state) : s_(state) {}
 
   absl::Status Run() {
-    TILERT_ASSIGN_OR_RETURN(const std::vector<RoleSpan> parts, ProgramRoles(s_));
-    if (parts.empty()) {
+    TILERT_ASSIGN_OR_RETURN(const RoleParts parts, ProgramRoles(s_));
+    if (parts.spans.empty()) {
       ForEachStmt(s_.L().body, [&](const Stmt& stmt) { Visit(stmt); });
       SolveFragments();
     }
     // Each part of the block has fragments of its own, spread over its threads.
     const int all = s_.warps;
-    for (size_t i = 0; i < parts.size(); ++i) {
+    for (size_t i = 0; i < parts.spans.size(); ++i) {
       Forget();
-      s_.warps = parts[i].warps;
+      s_.warps = parts.spans[i].warps;
       absl::flat_hash_set<BufferId> touched;
-      ForEachRoleStmt(s_, s_.L().body, parts[i], i == 0, [&](const Stmt& stmt) {
+      ForEachRoleStmt(s_, s_.L().body, parts, i, [&](const Stmt& stmt) {
         if (std::holds_alternative<Alloc>(stmt.op) || (EachPartRuns(stmt) && !std::holds_alternative<ThreadRegion>(stmt.op))) return;
         touched.merge(BuffersRead(s_.program, stmt));
         touched.merge(BuffersWritten(stmt));
       });
-      ForEachRoleStmt(s_, s_.L().body, parts[i], i == 0, [&](const Stmt& stmt) {
+      ForEachRoleStmt(s_, s_.L().body, parts, i, [&](const Stmt& stmt) {
         auto* alloc = std::get_if<Alloc>(&stmt.op);
         if (alloc == nullptr || touched.contains(alloc->buffer)) Visit(stmt);
       });
       SolveFragments();
     }
     s_.warps = all;
-    if (!parts.empty()) {
+    if (!parts.spans.empty()) {
       Forget();
       ForEachStmt(s_.L().body, [&](const Stmt& stmt) { Visit(stmt); });
     }

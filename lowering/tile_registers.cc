@@ -135,15 +135,15 @@ Set FragmentsOf(const TileState& s, const Stmt& stmt) {
 absl::Status CheckRegisters(TileState& state) {
   const Block& body = state.L().body;
   Pressure pressure(state);
-  TILERT_ASSIGN_OR_RETURN(const std::vector<RoleSpan> parts, ProgramRoles(state));
-  if (parts.empty()) {
+  TILERT_ASSIGN_OR_RETURN(const RoleParts parts, ProgramRoles(state));
+  if (parts.spans.empty()) {
     Set touched;
     for (const Stmt& stmt : body) touched.merge(FragmentsOf(state, stmt));
     pressure.Run(body, std::move(touched));
   }
-  for (size_t i = 0; i < parts.size(); ++i) {
+  for (size_t i = 0; i < parts.spans.size(); ++i) {
     Set touched;
-    ForEachRoleStmt(state, body, parts[i], i == 0, [&](const Stmt& stmt) {
+    ForEachRoleStmt(state, body, parts, i, [&](const Stmt& stmt) {
       if (ChildBlocks(stmt).empty() || std::holds_alternative<Parallel>(stmt.op)) touched.merge(FragmentsOf(state, stmt));
     });
     pressure.Run(body, std::move(touched));

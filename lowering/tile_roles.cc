@@ -1,7 +1,9 @@
 #include "lowering/tile_roles.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "absl/container/btree_set.h"
 #include "ir/status_util.h"
 #include "lowering/tile_access.h"
 
@@ -23,6 +25,104 @@ bool LeavesLoop(const Stmt& stmt) {
   return branch != nullptr && (std::ranges::any_of(branch->then_body, LeavesLoop) || std::ranges::any_of(branch->else_body, LeavesLoop));
 }
 
+template <typename... Ops>
+bool IsOneOf(const Stmt& stmt) {
+  return (std::holds_alternative<Ops>(stmt.op) || ...);
+}
+
+bool IsFragment(const TileState& state, BufferId id) { return state.scope(id) == Scope::kFragment; }
+
+// In the order of their numbers.
+absl::btree_set<BufferId> FragmentsTouched(const TileState& state, const Stmt& stmt) {
+  absl::btree_set<BufferId> touched;
+  for (const auto& buffers : {BuffersRead(state.program, stmt), BuffersWritten(stmt)}) {
+    for (BufferId id : buffers) {
+      if (IsFragment(state, id)) touched.insert(id);
+    }
+  }
+  return touched;
+}
+
+// Which part holds each fragment: the one whose role touches it, or that of a fragment that some statement outside the roles touches with it.
+class HomeFinder {
+ public:
+  HomeFinder(const TileState& state, const std::vector<RoleSpan>& spans) : s_(state), spans_(spans) {}
+
+  FragmentHomes Run() {
+    Collect(s_.program.launches[s_.launch].body);
+    for (bool again = true; again;) {
+      again = false;
+      for (const auto& together : together_) again |= MakeOneHome(together);
+    }
+    std::sort(found_.torn.begin(), found_.torn.end());
+    return std::move(found_);
+  }
+
+ private:
+  void Collect(const Block& block) {
+    for (const Stmt& stmt : block) {
+      if (auto* roles = std::get_if<Roles>(&stmt.op)) {
+        for (const Role& role : roles->roles) {
+          const auto part = std::find(spans_.begin(), spans_.end(), SpanOf(s_, role)) - spans_.begin();
+          for (const Stmt& inner : role.body) {
+            for (BufferId id : FragmentsTouched(s_, inner)) HeldBy(id, static_cast<size_t>(part));
+          }
+        }
+      } else if (std::holds_alternative<ThreadRegion>(stmt.op)) {
+        for (BufferId id : FragmentsTouched(s_, stmt)) Tear(id);
+      } else if (EachPartRuns(stmt)) {
+        TearLoads(stmt);
+        for (const Block* child : ChildBlocks(stmt)) Collect(*child);
+      } else if (EverybodyDoes(s_, stmt)) {
+        TearLoads(stmt);
+      } else {
+        ForEachStmt(stmt, [&](const Stmt& inner) {
+          ForEachRegionStart(inner, [&](const Expr& e) { TearLoads(e); });
+        });
+        together_.push_back(FragmentsTouched(s_, stmt));
+      }
+    }
+  }
+
+  void HeldBy(BufferId id, size_t part) {
+    if (const auto [home, is_new] = found_.homes.try_emplace(id, part); !is_new && home->second != part) Tear(id);
+  }
+  void Tear(BufferId id) {
+    if (std::find(found_.torn.begin(), found_.torn.end(), id) == found_.torn.end()) found_.torn.push_back(id);
+  }
+  // What the parts look at, each for itself.
+  void TearLoads(Expr root) {
+    ForEachNode(s_.program.exprs, root, [&](Expr, const ExprNode& node) {
+      if (node.op == ExprOp::kLoad && IsFragment(s_, static_cast<BufferId>(node.i))) Tear(static_cast<BufferId>(node.i));
+    });
+  }
+  void TearLoads(const Stmt& stmt) {
+    ForEachExpr(stmt, [&](Expr e) { TearLoads(e); });
+  }
+
+  bool MakeOneHome(const absl::btree_set<BufferId>& together) {
+    const auto is_torn = [&](BufferId id) { return std::find(found_.torn.begin(), found_.torn.end(), id) != found_.torn.end(); };
+    std::optional<size_t> home;
+    for (BufferId id : together) {
+      if (const auto known = found_.homes.find(id); !home && !is_torn(id) && known != found_.homes.end()) home = known->second;
+    }
+    bool changed = false;
+    for (BufferId id : together) {
+      if (!home || is_torn(id)) continue;
+      const size_t torn = found_.torn.size();
+      const size_t known = found_.homes.size();
+      HeldBy(id, *home);
+      changed |= torn != found_.torn.size() || known != found_.homes.size();
+    }
+    return changed;
+  }
+
+  const TileState& s_;
+  const std::vector<RoleSpan>& spans_;
+  std::vector<absl::btree_set<BufferId>> together_;
+  FragmentHomes found_;
+};
+
 }  // namespace
 
 RoleSpan SpanOf(const TileState& state, const Role& role) {
@@ -35,7 +135,24 @@ RoleSpan SpanOf(const TileState& state, const Role& role) {
 bool HoldsRoles(const Stmt& root) { return Holds<Roles>(root); }
 bool EachPartRuns(const Stmt& root) { return Holds<Roles, ThreadRegion>(root) || LeavesLoop(root); }
 
-absl::StatusOr<std::vector<RoleSpan>> ProgramRoles(const TileState& state) {
+bool EverybodyDoes(const TileState& state, const Stmt& stmt) {
+  auto* store = std::get_if<Store>(&stmt.op);
+  return IsOneOf<Let, BarrierOp, AsyncWait, Assert, SyncThreads>(stmt) || (store != nullptr && state.scope(store->buffer) == Scope::kVar);
+}
+
+FragmentHomes FindHomes(const TileState& state, const std::vector<RoleSpan>& spans) {
+  HomeFinder finder(state, spans);
+  return finder.Run();
+}
+
+size_t RoleParts::DoneBy(const TileState& state, const Stmt& stmt) const {
+  for (BufferId id : FragmentsTouched(state, stmt)) {
+    if (const auto home = homes.find(id); home != homes.end()) return home->second;
+  }
+  return 0;
+}
+
+absl::StatusOr<std::vector<RoleSpan>> RoleSpans(const TileState& state) {
   std::vector<RoleSpan> spans;
   ForEachStmt(state.program.launches[state.launch].body, [&](const Stmt& stmt) {
     auto* roles = std::get_if<Roles>(&stmt.op);
@@ -57,18 +174,26 @@ absl::StatusOr<std::vector<RoleSpan>> ProgramRoles(const TileState& state) {
   return parts;
 }
 
-void ForEachRoleStmt(const TileState& state, const Block& block, const RoleSpan& span, bool first, const std::function<void(const Stmt&)>& visit) {
+absl::StatusOr<RoleParts> ProgramRoles(const TileState& state) {
+  TILERT_ASSIGN_OR_RETURN(std::vector<RoleSpan> spans, RoleSpans(state));
+  if (spans.empty()) return RoleParts();
+  FragmentHomes found = FindHomes(state, spans);
+  if (!found.torn.empty()) return absl::InternalError(Cat("fragment '", state.buffer(found.torn.front()).name, "' is used by several roles"));
+  return RoleParts{std::move(spans), std::move(found.homes)};
+}
+
+void ForEachRoleStmt(const TileState& state, const Block& block, const RoleParts& parts, size_t part, const std::function<void(const Stmt&)>& visit) {
   for (const Stmt& stmt : block) {
     if (auto* roles = std::get_if<Roles>(&stmt.op)) {
       for (const Role& role : roles->roles) {
-        if (SpanOf(state, role) == span) ForEachStmt(role.body, visit);
+        if (SpanOf(state, role) == parts.spans[part]) ForEachStmt(role.body, visit);
       }
     } else if (std::holds_alternative<ThreadRegion>(stmt.op)) {
       ForEachStmt(stmt, visit);
     } else if (EachPartRuns(stmt)) {
       visit(stmt);
-      for (const Block* child : ChildBlocks(stmt)) ForEachRoleStmt(state, *child, span, first, visit);
-    } else if (first || std::holds_alternative<Alloc>(stmt.op)) {
+      for (const Block* child : ChildBlocks(stmt)) ForEachRoleStmt(state, *child, parts, part, visit);
+    } else if (parts.DoneBy(state, stmt) == part || std::holds_alternative<Alloc>(stmt.op)) {
       visit(stmt);
       for (const Block* child : ChildBlocks(stmt)) ForEachStmt(*child, visit);
     }

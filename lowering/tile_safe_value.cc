@@ -18,7 +18,7 @@ class SafeValues {
         values_[note->buffer] = Fixed(note->args[0], stmt.loc, out);
         continue;
       }
-      if (!values_.empty()) TILERT_RETURN_IF_ERROR(Apply(stmt));
+      if (!values_.empty()) TILERT_RETURN_IF_ERROR(Apply(stmt, out));
       for (Block* child : ChildBlocks(stmt)) TILERT_RETURN_IF_ERROR(Run(*child));
       out.push_back(std::move(stmt));
     }
@@ -39,20 +39,32 @@ class SafeValues {
     return s_.VarExpr(var);
   }
 
-  absl::Status Apply(Stmt& stmt) {
+  absl::Status Apply(Stmt& stmt, Block& out) {
     ForEachExpr(stmt, [&](Expr& e) { e = Guarded(e); });
     if (auto* copy = std::get_if<Copy>(&stmt.op)) {
       const auto value = values_.find(copy->src.buffer);
       if (value != values_.end() && !copy->fill) copy->fill = value->second;
     }
-    const Region* region = nullptr;
+    Region* region = nullptr;
     if (auto* op = std::get_if<Reduce>(&stmt.op)) region = &op->src;
     if (auto* op = std::get_if<Scan>(&stmt.op)) region = &op->src;
     if (auto* op = std::get_if<AtomicTile>(&stmt.op)) region = &op->src;
     if (region == nullptr || !values_.contains(region->buffer) || s_.IsWhole(*region)) return absl::OkStatus();
-    return absl::UnimplementedError(Cat("a statement other than a copy that reads a part of '", s_.buffer(region->buffer).name,
-                                        "', which has a safe value, is not lowered to GPU code yet", Where(s_.program, stmt.loc),
-                                        "; copy the part first"));
+    return CopyFirst(*region, stmt.loc, out);
+  }
+
+  // A part, which may lead outside, by a copy: that knows what to put there.
+  absl::Status CopyFirst(Region& region, const SourceLoc& loc, Block& out) {
+    const std::vector<int64_t> extents = s_.Extents(region.extent);
+    const Buffer buffer = s_.buffer(region.buffer);
+    if (!AllKnown(extents)) return InvalidArgument("the region of '", buffer.name, "' has an extent that is not fixed", Where(s_.program, loc));
+    const BufferId part = s_.NewBuffer(buffer.name + "_part", buffer.dtype, Scope::kFragment, extents);
+    Copy copy{region, s_.Whole(part)};
+    copy.fill = values_.at(region.buffer);
+    out.push_back({Alloc{part}, loc});
+    out.push_back({std::move(copy), loc});
+    region = s_.Whole(part);
+    return absl::OkStatus();
   }
 
   Expr Guarded(Expr root) {

@@ -79,6 +79,7 @@ absl::Status ApplySafeValues(TileState& state);
 absl::Status SeparateOverlaps(TileState& state);
 absl::Status FixExtents(TileState& state);
 absl::Status PrivateToFragments(TileState& state);
+absl::Status ShareBetweenRoles(TileState& state);
 absl::Status ReadBlockValues(TileState& state);
 absl::Status DesugarTiles(TileState& state);
 absl::Status SplitSumsOverBlocks(TileState& state);

@@ -84,6 +84,8 @@ void Generator::RolesOf() {
   };
   b_.OpenRoles();
   in_role_ = true;
+  // Each role goes on with every other tile of those that are there: what the block does behind them may need tiles of both.
+  const bool inherits = Chance(40);
   const std::vector<TileRef> tiles = std::exchange(tiles_, {}), targets = std::exchange(targets_, {});
   const std::vector<Buf> vars = std::exchange(vars_, {});
   const std::vector<Uniform> uniforms = uniforms_;
@@ -91,6 +93,10 @@ void Generator::RolesOf() {
   for (int role = 0; role < 2; ++role) {
     b_.OpenRole(role * half, (role + 1) * half);
     tiles_.clear(), targets_.clear(), uniforms_ = uniforms;
+    for (size_t i = 0; inherits && i < tiles.size(); ++i) {
+      if (static_cast<int>(i % 2) == role) tiles_.push_back(tiles[i]), targets_.push_back(tiles[i]);
+    }
+    const auto inherited = static_cast<int64_t>(tiles_.size());
     MakeTile();
     Body(0, 1 + Pick(3));
     if (talk) {
@@ -113,7 +119,7 @@ void Generator::RolesOf() {
       }
       b_.Close();
     }
-    const std::vector<TileRef> live = tiles_;
+    const std::vector<TileRef> live(tiles_.begin() + inherited, tiles_.end());
     for (const TileRef& mine : live) Dump(mine);
     b_.Close();
   }

@@ -563,3 +563,25 @@ def many_copies(X: T.Tensor((100000,), "int32"), Y: T.Tensor((100000,), "int32")
         for i in T.Parallel(99999):
             if i % 3 == 0:
                 Y[99999 - i] = X[i] + 1
+
+
+@T.prim_func
+def safe_parts(X: T.Tensor((20, 16), "float32"), I: T.Tensor((20,), "int32"), Y: T.Tensor((4, 8), "float32"), Z: T.Tensor((2, 8), "int32")):
+    # Parts of tiles, some of them outside, in statements other than copies.
+    with T.Kernel(2, threads=64) as bx:
+        x = T.alloc_shared((20, 16), "float32")
+        n = T.alloc_fragment((20,), "int32")
+        most = T.alloc_fragment((8,), "float32")
+        sums = T.alloc_fragment((8,), "int32")
+        total = T.alloc_shared((8, 12), "float32")
+        T.copy(X, x)
+        T.copy(I, n)
+        T.annotate_safe_value({x: -7.0, n: 3})
+        T.reduce_max(x[bx * 16:bx * 16 + 8, 10:22], most, dim=1)
+        T.copy(most, Y[bx, 0:8])
+        T.cumsum(n[bx * 16:bx * 16 + 8], sums, dim=0)
+        T.copy(sums, Z[bx, 0:8])
+        T.fill(total, 1)
+        T.atomic_add(total, x[bx * 16:bx * 16 + 8, 8:20])
+        T.reduce_sum(total, most, dim=1)
+        T.copy(most, Y[bx + 2, 0:8])

@@ -170,6 +170,15 @@ TEST(EdgeTiles, MaskedProducts) {
   EXPECT_NE(code.find("if (-14 + bx * -16 + 5 + k * 16 > 0) {"), std::string::npos) << code;
 }
 
+TEST(EdgeTiles, SafePartsOfTiles) {
+  const Program program = CompileSource("tests/lowering/edge_tiles.py", "safe_parts");
+  ExpectLowers(program);
+  Comparison comparison(program);
+  const DType i32 = DType::kInt32;
+  comparison.ExpectAgrees(MakeArgs({{kF32, {20, 16}}, {i32, {20}}, {kF32, {4, 8}}, {i32, {2, 8}}}, 9, {}, 2), {.absolute = 1e-4}, "safe_parts");
+  EXPECT_GT(comparison.compared(), 0);
+}
+
 TEST(EdgeTiles, SumsInPairs) {
   ExpectAgrees("tile_sums", {{32, 0}, {70, 0}}, [](int64_t m, int64_t) {
     return std::vector<std::pair<DType, Shape>>{{kF32, {m, 64}}, {kF32, {32, 64}}};
