@@ -174,8 +174,8 @@ TEST(EdgeTiles, SafePartsOfTiles) {
   const Program program = CompileSource("tests/lowering/edge_tiles.py", "safe_parts");
   ExpectLowers(program);
   Comparison comparison(program);
-  const DType i32 = DType::kInt32;
-  comparison.ExpectAgrees(MakeArgs({{kF32, {20, 16}}, {i32, {20}}, {kF32, {4, 8}}, {i32, {2, 8}}}, 9, {}, 2), {.absolute = 1e-4}, "safe_parts");
+  const Args args = MakeArgs({{kF32, {20, 16}}, {kI32, {20}}, {kF32, {4, 8}}, {kI32, {2, 8}}}, 9, {}, 2);
+  comparison.ExpectAgrees(args, {.absolute = 1e-4}, "safe_parts");
   EXPECT_GT(comparison.compared(), 0);
 }
 
