@@ -58,7 +58,7 @@ absl::Status Run(const Args& args) {
   if (options.directory[0] != '/') return UsageError("--dir needs an absolute path");
   struct stat info;
   if (stat(options.directory.c_str(), &info) != 0 && errno == ENOENT) {  // to ask for a cache does not make one
-    std::printf("%s: no such directory, nothing is kept\n", options.directory.c_str());
+    std::printf("%s: %s0 bytes\n", options.directory.c_str(), action == "list" ? "0 entries, " : "freed ");
     return absl::OkStatus();
   }
   CubinCache cache(options);
