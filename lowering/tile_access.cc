@@ -13,6 +13,8 @@ void DirectReads(const Program& program, const Stmt& stmt, const std::function<v
   });
   if (auto* copy = std::get_if<Copy>(&stmt.op)) read(copy->src.buffer);
   if (auto* reduce = std::get_if<Reduce>(&stmt.op)) read(reduce->src.buffer), read(reduce->dst.buffer);
+  if (auto* scan = std::get_if<Scan>(&stmt.op)) read(scan->src.buffer);
+  if (auto* atomic = std::get_if<AtomicTile>(&stmt.op)) read(atomic->src.buffer);
   if (auto* gemm = std::get_if<Gemm>(&stmt.op)) read(gemm->a.buffer), read(gemm->b.buffer), read(gemm->c.buffer);
 }
 
@@ -20,9 +22,11 @@ BufferId DirectWrite(const Stmt& stmt) {
   if (auto* copy = std::get_if<Copy>(&stmt.op)) return copy->dst.buffer;
   if (auto* fill = std::get_if<Fill>(&stmt.op)) return fill->dst.buffer;
   if (auto* reduce = std::get_if<Reduce>(&stmt.op)) return reduce->dst.buffer;
+  if (auto* scan = std::get_if<Scan>(&stmt.op)) return scan->dst.buffer;
   if (auto* gemm = std::get_if<Gemm>(&stmt.op)) return gemm->c.buffer;
   if (auto* store = std::get_if<Store>(&stmt.op)) return store->buffer;
   if (auto* atomic = std::get_if<Atomic>(&stmt.op)) return atomic->buffer;
+  if (auto* atomic = std::get_if<AtomicTile>(&stmt.op)) return atomic->dst.buffer;
   return kNoId;
 }
 
