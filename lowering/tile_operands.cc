@@ -27,7 +27,8 @@ class Operands {
     written_ = BuffersWritten(stmt);
     if (auto* loop = std::get_if<For>(&stmt.op)) {
       is_pipeline_ = loop->kind == ForKind::kPipelined;
-      Hold(loop->begin, out), Hold(loop->end, out);
+      const std::string name = s_.program.vars[loop->var].name;
+      Hold(loop->begin, out, name + "_begin"), Hold(loop->end, out, name + "_end");
       is_pipeline_ = false;
     } else if (auto* fill = std::get_if<Fill>(&stmt.op)) {
       Hold(fill->dst, out);
@@ -58,13 +59,16 @@ class Operands {
   }
 
   // A pipeline asks how far it goes while copies are on their way.
-  void Hold(Expr& e, Block& out) {
-    const auto changes = [&](BufferId id) { return written_.contains(id) || (is_pipeline_ && s_.scope(id) != Scope::kGlobal); };
-    if (IsRead(e, changes)) Bind(e, out);
+  void Hold(Expr& e, Block& out, const std::string& name = "operand") {
+    const auto changes = [&](BufferId id) {
+      const bool is_tile = s_.scope(id) == Scope::kShared || s_.scope(id) == Scope::kFragment;
+      return written_.contains(id) || (is_pipeline_ && is_tile);
+    };
+    if (IsRead(e, changes)) Bind(e, out, name);
   }
 
-  void Bind(Expr& e, Block& out) {
-    const VarId var = s_.NewVar("operand");
+  void Bind(Expr& e, Block& out, const std::string& name = "operand") {
+    const VarId var = s_.NewVar(name);
     const DType dtype = s_.program.exprs[e].dtype;
     s_.program.vars[var].dtype = dtype;
     out.push_back({Let{var, e}, loc_});

@@ -130,3 +130,29 @@ def loops(A: T.Tensor((64,), "int32"), Y: T.Tensor((64,), "int32")):
             T.cumsum(f, dim=0)
             for j in T.Parallel(8):
                 Y[i * 8 + j] = Y[i * 8 + j] + t[j] * 1000
+
+
+@T.prim_func
+def places(A: T.Tensor((64,), "int32"), Y: T.Tensor((64,), "int32"), Z: T.Tensor((64,), "int32")):
+    with T.Kernel(1, threads=64):
+        s = T.alloc_shared((64,), "int32")
+        t = T.alloc_shared((8,), "int32")
+        f = T.alloc_fragment((8,), "int32")
+        T.clear(Z)
+        T.clear(Y)
+        T.clear(s)
+        T.copy(A[0:8], t)
+        Y[63] = 1
+        T.copy(t, Z[Y[63] : Y[63] + 8])
+        Y[63] = 10
+        T.copy(A[Y[63] : Y[63] + 8], f)
+        Y[63] = 20
+        T.copy(f, Z[Y[63] : Y[63] + 8])
+        for i in T.Pipelined(3, num_stages=2):
+            T.copy(A[i * 8 : i * 8 + 8], t)
+            T.copy(t, Z[Y[63] + 10 : Y[63] + 18])
+            Y[63] = i + 30
+        for i in T.serial(3):
+            s[63] = i * 4
+            T.copy(A[s[63] : s[63] + 4], t[0:4])
+            T.atomic_add(Z[s[63] : s[63] + 4], t[0:4])

@@ -24,5 +24,15 @@ TEST(Operands, AreEvaluatedOnce) {
   }
 }
 
+// What says where a tile lies is read before others write it, and after they have.
+TEST(Operands, PlacesAreReadInOrder) {
+  const Program program = CompileSource("tests/lowering/operands.py", "places");
+  Comparison comparison(program);
+  const Args args = MakeArgs({{DType::kInt32, {64}}, {DType::kInt32, {64}}, {DType::kInt32, {64}}}, 9, {}, 2);
+  comparison.ExpectAgrees(args, {}, "places");
+  EXPECT_GT(comparison.compared(), 0);
+  HostProgram(program).Check({{64}, {64}, {64}}, FillSmall, [](DType) { return 0.0; }, 0);
+}
+
 }  // namespace
 }  // namespace tilert
