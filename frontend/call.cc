@@ -197,18 +197,52 @@ bool Evaluator::BindParameters(const FunctionObject& function, CallArgs args, So
   return true;
 }
 
+namespace {
+
+// `budget` counts nodes; what is longer may.
+bool ReadsMemory(const ExprArena& arena, Expr e, int* budget) {
+  const ExprNode& node = arena[e];
+  if (node.op == ExprOp::kLoad || --*budget < 0) return true;
+  return std::any_of(node.args.begin(), node.args.end(), [&](Expr arg) { return ReadsMemory(arena, arg, budget); });
+}
+
+// A function that does nothing but return a value.
+bool IsExpression(const FunctionObject& function) {
+  if (function.lambda_body != nullptr) return true;
+  const ast::Body& body = function.definition->body;
+  return body.size() == 1 && body[0]->As<ast::Return>();
+}
+
+}  // namespace
+
+Value Evaluator::Now(const std::string& name, const Value& value, SourceRange range) {
+  if (const auto* tuple = value.Object<SequenceObject>(); tuple && tuple->kind == SequenceKind::kTuple) {
+    std::vector<Value> items;
+    for (const Value& item : tuple->items) items.push_back(Now(name, item, range));
+    return Tuple(std::move(items));
+  }
+  const bool is_element = IsSymbolic(value) && value.Object<const BufferRegion>();
+  const auto* number = value.As<Val>();
+  int budget = 256;
+  const bool reads = number && !number->is_weak() && ReadsMemory(builder_->exprs(), number->expr(), &budget);
+  if (!is_element && !reads) return value;
+  const Val read = Number(value, range, name);
+  return read ? Wrap(builder_->Let(name, read)) : Value(Poison{});
+}
+
 Value Evaluator::InvokeFunction(const FunctionObject& function, CallArgs args, SourceRange range) {
   if (!Step(range)) return Poison{};
   NameScope* scope = New(NameScope(function.closure));
   if (!BindParameters(function, std::move(args), range, scope)) return Poison{};
-  if (function.is_macro) {
-    // Elements pass by value, unless the parameter asks for a reference.
+  // Arguments pass by value, unless the parameter asks for a reference: the body may change what they were computed from. To a
+  // function that is no macro an element is the place, as where a copy begins.
+  if (in_launch_ && (function.is_macro || !IsExpression(function))) {
     for (const ast::Param& param : *function.params) {
-      const auto* attribute = param.annotation ? param.annotation->As<ast::Attribute>() : nullptr;
-      const bool is_reference = attribute && (attribute->name == "Ref" || attribute->name == "Var");
       const Value* value = scope->FindHere(param.name);
-      if (is_reference || value == nullptr || !IsSymbolic(*value) || value->Is<Val>()) continue;
-      scope->Set(param.name, Wrap(builder_->Let(param.name, Number(*value, param.range, param.name))));
+      if (value == nullptr || IsReference(param) || (!function.is_macro && !value->Is<Val>())) continue;
+      const auto* variable = value->As<Buf>();
+      const bool is_read = variable && IsSymbolic(*value);
+      scope->Set(param.name, Now(param.name, is_read ? Wrap(builder_->Load(*variable, {})) : *value, param.range));
     }
   }
   Frame frame;

@@ -47,6 +47,8 @@ class Evaluator : public Context {
   Value SubscriptBuffer(const Buf& buffer, const Value& index, SourceRange range);
   Value InvokeFunction(const FunctionObject& function, CallArgs args, SourceRange range);
   Value MakeFunction(const ast::FunctionDef& definition);
+  // The value that it has here: what reads memory, which statements may change, is read now, under that name.
+  Value Now(const std::string& name, const Value& value, SourceRange range);
   // --- host.cc
   Value CallHost(const Host& host, SourceRange range);
   Value HostAttribute(const Host& host, const std::string& name, SourceRange range);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/interpreter.h"
 
@@ -56,6 +58,9 @@ Interpreter::Flow Interpreter::Exec(const ast::Stmt& stmt) {
               value = Eval(node.value);
             }
             name_hint_.clear();
+            const bool is_chain = node.targets.size() > 1;
+            if (is_chain && std::any_of(node.targets.begin(), node.targets.end(), [&](ast::ExprPtr t) { return Stores(t); }))
+              value = Now("value", value, range);
             for (const ast::ExprPtr target : node.targets) Assign(target, value, node.value);
             return Flow::kNormal;
           },
@@ -101,7 +106,10 @@ Value Interpreter::EvalPairwise(const ast::Sequence& targets, const ast::Sequenc
     }
     const auto* name = targets.items[i]->As<ast::Name>();
     name_hint_ = name ? name->id : "";
-    Value value = Eval(values.items[i]);
+    const auto* parts = values.items[i]->As<ast::Sequence>();
+    const auto* places = targets.items[i]->As<ast::Sequence>();
+    const bool is_pair = parts && places && parts->items.size() == places->items.size();
+    Value value = is_pair ? EvalPairwise(*places, *parts) : Eval(values.items[i]);
     // The right side is read as a whole before anything is assigned: a mutable variable gives its value now.
     if (const auto* var = value.As<Buf>(); var && in_launch_ && values.items[i]->As<ast::Name>() && IsSymbolic(value)) {
       value = builder_->Let(var->buffer().name, builder_->Load(*var, {}));

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/interpreter.h"
 #include "ir/status_util.h"
@@ -36,8 +38,11 @@ void Interpreter::Assign(ast::ExprPtr target, const Value& value, ast::ExprPtr s
     for (const ast::ExprPtr item : sequence->items) Assign(item, value, nullptr);
     return;
   }
-  const auto items = Items(value, target->range, "what is unpacked");
+  auto items = Items(value, target->range, "what is unpacked");
   if (!items) return;
+  if (Stores(target)) {
+    for (Value& item : *items) item = Now("value", item, target->range);
+  }
   const size_t count = sequence->items.size();
   for (size_t i = 0; i < count; ++i) {
     const auto* starred = sequence->items[i]->As<ast::Starred>();
@@ -57,12 +62,33 @@ void Interpreter::Assign(ast::ExprPtr target, const Value& value, ast::ExprPtr s
   for (size_t i = 0; i < count; ++i) Assign(sequence->items[i], (*items)[i], nullptr);
 }
 
-// `copies`: the value comes from another name, so that a mutable variable gives its present value.
-void Interpreter::AssignName(const std::string& name, const Value& value, SourceRange range, bool copies) {
+// Does an assignment to it change memory that what is still to be assigned may read?
+bool Interpreter::Stores(ast::ExprPtr target) {
+  if (!in_launch_) return false;
+  if (const auto* name = target->As<ast::Name>()) return MutableVariable(name->id) != nullptr;
+  if (const auto* starred = target->As<ast::Starred>()) return Stores(starred->value);
+  const auto* sequence = target->As<ast::Sequence>();
+  if (sequence == nullptr) return true;
+  return std::any_of(sequence->items.begin(), sequence->items.end(), [&](ast::ExprPtr item) { return Stores(item); });
+}
+
+// The variable that an assignment to the name writes; null where it binds the name anew, as it does with the parameters of a
+// function of the host's: it was given the value.
+const Buf* Interpreter::MutableVariable(const std::string& name) {
   const Value* old = scope_->FindHere(name);
   const auto* variable = old ? old->As<Buf>() : nullptr;
+  if (variable == nullptr || !IsSymbolic(*old)) return nullptr;
+  if (frame_ == nullptr || frame_->traced) return variable;
+  const std::vector<ast::Param>& params = *frame_->function->params;
+  const auto param = std::find_if(params.begin(), params.end(), [&](const ast::Param& p) { return p.name == name; });
+  return param == params.end() || IsReference(*param) ? variable : nullptr;
+}
+
+// `copies`: the value comes from another name, so that a mutable variable gives its present value.
+void Interpreter::AssignName(const std::string& name, const Value& value, SourceRange range, bool copies) {
+  const Buf* variable = MutableVariable(name);
   const bool is_new_variable = value.Is<Buf>() && !copies;
-  if (variable && in_launch_ && IsSymbolic(*old) && IsNumber(value) && !is_new_variable) {
+  if (variable && in_launch_ && IsNumber(value) && !is_new_variable) {
     if (const Val number = Number(value, range, absl::StrCat("the value of '", name, "'")))
       builder_->Store(*variable, {}, number);
     return;

@@ -9,6 +9,11 @@
 namespace tilert::frontend {
 
 enum class LoopMode : uint8_t { kStatic, kRuntime };
+// A parameter of a macro that stands for the argument itself, not for its value.
+inline bool IsReference(const ast::Param& param) {
+  const auto* attribute = param.annotation ? param.annotation->As<ast::Attribute>() : nullptr;
+  return attribute && (attribute->name == "Ref" || attribute->name == "Var");
+}
 // One call of a function.
 struct Frame {
   const FunctionObject* function = nullptr;

@@ -48,6 +48,8 @@ class Interpreter : public Evaluator {
   Flow ExecScope(const ast::ScopeDecl& node, SourceRange range);
   // --- exec_assign.cc
   void Assign(ast::ExprPtr target, const Value& value, ast::ExprPtr source) override;
+  bool Stores(ast::ExprPtr target);
+  const Buf* MutableVariable(const std::string& name);
   void AssignName(const std::string& name, const Value& value, SourceRange range, bool copies);
   void AssignSubscript(const ast::Subscript& target, const Value& value, SourceRange range);
   void StoreRegion(const BufferRegion& region, const Value& value, SourceRange range);

@@ -85,10 +85,15 @@ Val SpanOf(ProgramBuilder& builder, Val lower, Val upper) {
   lower = lower.In(&builder);
   upper = upper.In(&builder);
   const ExprArena& arena = builder.exprs();
+  // Of a number of any type: the number.
+  const auto plain = [&](Val value) {
+    int64_t number = 0;
+    return arena.AsInt(value.expr(), &number) ? builder.Lit(number) : value;
+  };
   int64_t first = 0;
-  if (arena.AsInt(lower.expr(), &first) && first == 0) return upper;
+  if (arena.AsInt(lower.expr(), &first) && first == 0) return plain(upper);
   const ExprNode& node = arena[upper.expr()];
-  if (node.op == ExprOp::kAdd && node.args[0] == lower.expr()) return builder.Wrap(node.args[1]);
+  if (node.op == ExprOp::kAdd && node.args[0] == lower.expr()) return plain(builder.Wrap(node.args[1]));
   int budget = kMaxNodes;
   const std::optional<Polynomial> a = Expand(arena, upper.expr(), &budget), b = Expand(arena, lower.expr(), &budget);
   if (a && b) {

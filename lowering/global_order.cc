@@ -107,7 +107,6 @@ std::vector<int> GlobalOrder::Accesses(const kir::Stmt& stmt) {
       for (int follows : side->follows) access.extent.push_back(follows < 0 ? 1 : copy->layout.dims[static_cast<size_t>(follows)].extent);
       Add(std::move(access), &numbers);
     }
-    return numbers;  // subscripts do not load: the plan evaluates them before
   }
   kir::ForEachExpr(stmt, [&](Expr e) {
     ForEachNode(k_.exprs, e, [&](Expr, const ExprNode& node) {

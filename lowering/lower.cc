@@ -24,6 +24,7 @@ struct TilePass {
 
 constexpr TilePass kTilePasses[] = {
     {"safe-values", "first: what is read outside a buffer is part of the statements from here on", ApplySafeValues},
+    {"hold-operands", "before statements become parts that threads do: what they read once is still one expression", HoldOperands},
     {"separate-overlaps", "before copies and atomics become loops: the elements of a loop have no order", SeparateOverlaps},
     {"fix-extents", "before block values: an extent may be one", FixExtents},
     {"private-to-fragments", "before desugaring, which makes loops without private memory only", PrivateToFragments},

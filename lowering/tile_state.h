@@ -76,6 +76,7 @@ std::string Where(const Program& program, const SourceLoc& loc);
 
 // The passes, in order; each rewrites or annotates the state. What each needs and why it stands there: lowering/lower.cc.
 absl::Status ApplySafeValues(TileState& state);
+absl::Status HoldOperands(TileState& state);
 absl::Status SeparateOverlaps(TileState& state);
 absl::Status FixExtents(TileState& state);
 absl::Status PrivateToFragments(TileState& state);

@@ -38,7 +38,9 @@ absl::StatusOr<CallArguments> ReadArguments(const Program& program, const Args& 
 
 // `spec`: "x.npy" or "file.safetensors:tensor".
 absl::StatusOr<Array> LoadArray(const std::string& spec);
-absl::Status CheckPlace(const std::string& spec);
+
+// May arrays be written to these places? A safetensors file is replaced as a whole: not one that holds other tensors.
+absl::Status CheckPlaces(const std::vector<std::string>& specs);
 
 // Writes arrays to such places; several tensors of one safetensors file in one go. Each file appears whole or not at all.
 absl::Status StoreArrays(const std::map<std::string, const Array*>& by_spec);

@@ -27,7 +27,19 @@ absl::StatusOr<Place> ParsePlace(const std::string& spec) {
 
 }  // namespace
 
-absl::Status CheckPlace(const std::string& spec) { return ParsePlace(spec).status(); }
+absl::Status CheckPlaces(const std::vector<std::string>& specs) {
+  std::map<std::string, std::vector<std::string>> tensors;
+  for (const std::string& spec : specs) {
+    TILERT_ASSIGN_OR_RETURN(const Place place, ParsePlace(spec));
+    if (!place.tensor.empty()) tensors[place.file].push_back(place.tensor);
+  }
+  for (const auto& [file, names] : tensors) {
+    if (!IsSameFile(file, file)) continue;  // there is none yet, or it is a device
+    TILERT_ASSIGN_OR_RETURN(const std::string others, OtherSafetensors(file, names));
+    if (!others.empty()) return InvalidArgument(file, " also holds ", others, ", which would be lost: write to another file");
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Array> LoadArray(const std::string& spec) {
   TILERT_ASSIGN_OR_RETURN(const Place place, ParsePlace(spec));

@@ -6,6 +6,7 @@
 
 #include "ir/status_util.h"
 #include "tilert/tilert.h"
+#include "tools/file.h"
 
 namespace tilert::tool {
 namespace {
@@ -44,6 +45,30 @@ int Report(const Command* command, const absl::Status& status) {
   if (!IsUsageError(status)) return kExitFailure;
   std::fprintf(stderr, "Try `tilert %s%s--help`.\n", command == nullptr ? "" : command->name, command == nullptr ? "" : " ");
   return kExitUsage;
+}
+
+// An output that replaces what the command reads is a slip of the pen; only `build` works in place.
+absl::Status CheckOutput(const Command& command, const Args& args) {
+  if (&command == &kBuildCommand || !args.Has("-o")) return absl::OkStatus();
+  std::vector<std::string> inputs = args.positional();
+  if (args.Has("--spec")) inputs.push_back(args.Get("--spec"));
+  for (const std::string& input : inputs) {
+    if (IsSameFile(input, args.Get("-o"))) return UsageError(Cat("-o ", args.Get("-o"), " would replace the input: name another file"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Run(const Command& command, absl::Span<const std::string> words) {
+  TILERT_ASSIGN_OR_RETURN(const Args args, ParseArgs(command, words));
+  TILERT_RETURN_IF_ERROR(CheckOutput(command, args));
+  return command.run(args);
+}
+
+// The exit code, once all is written.
+int Finish(const Command* command, absl::Status status) {
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (!written && status.ok()) status = absl::UnavailableError("standard output: cannot write");
+  return Report(command, status);
 }
 
 }  // namespace
@@ -158,11 +183,11 @@ int RunTool(absl::Span<const std::string> words) {
   }
   if (words[0] == "--help" || words[0] == "-h" || (words[0] == "help" && words.size() == 1)) {
     std::fputs(OverviewPage().c_str(), stdout);
-    return kExitOk;
+    return Finish(nullptr, absl::OkStatus());
   }
   if (words[0] == "--version") {
     std::printf("tilert %s\n", tilert_get_api(TILERT_API_VERSION)->library_version);
-    return kExitOk;
+    return Finish(nullptr, absl::OkStatus());
   }
   const bool help = words[0] == "help";
   const std::string& name = words[help ? 1 : 0];
@@ -172,12 +197,9 @@ int RunTool(absl::Span<const std::string> words) {
   const auto is_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
   if (help || std::any_of(rest.begin(), std::find(rest.begin(), rest.end(), "--"), is_help)) {
     std::fputs(HelpPage(**found).c_str(), stdout);
-    return kExitOk;
+    return Finish(*found, absl::OkStatus());
   }
-  const absl::StatusOr<Args> args = ParseArgs(**found, rest);
-  absl::Status status = args.ok() ? (*found)->run(*args) : args.status();
-  if (std::fflush(stdout) != 0 && status.ok()) status = absl::UnavailableError("standard output: cannot write");
-  return Report(*found, status);
+  return Finish(*found, Run(**found, rest));
 }
 
 }  // namespace tilert::tool

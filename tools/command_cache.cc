@@ -1,4 +1,7 @@
 // tilert cache: the compiled kernels on this machine.
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <ctime>
 
@@ -53,6 +56,11 @@ absl::Status Run(const Args& args) {
   if (options.directory.empty())
     return absl::FailedPreconditionError("there is no cache: TILERT_CACHE_DIR is empty, or there is no home directory");
   if (options.directory[0] != '/') return UsageError("--dir needs an absolute path");
+  struct stat info;
+  if (stat(options.directory.c_str(), &info) != 0 && errno == ENOENT) {  // to ask for a cache does not make one
+    std::printf("%s: %s0 bytes\n", options.directory.c_str(), action == "list" ? "0 entries, " : "freed ");
+    return absl::OkStatus();
+  }
   CubinCache cache(options);
   if (action == "list") return List(cache);
   TILERT_ASSIGN_OR_RETURN(const uint64_t freed, cache.Clear());

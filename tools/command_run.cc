@@ -41,16 +41,18 @@ absl::StatusOr<double> Tolerance(const Args& args) {
 
 absl::StatusOr<std::map<std::string, const Array*>> Outputs(const Args& args, const CallArguments& call) {
   std::map<std::string, const Array*> outputs;
+  std::vector<std::string> places;
   for (const std::string& text : args.All("--out")) {
     TILERT_ASSIGN_OR_RETURN(const auto assignment, SplitAssignment("--out", text));
     const auto found = std::find(call.names.begin(), call.names.end(), assignment.first);
     if (found == call.names.end()) return UsageError(Cat("--out: the program has no tensor '", assignment.first, "'"));
     const size_t i = static_cast<size_t>(found - call.names.begin());
     if (call.access[i] == Access::kIn) return UsageError(Cat("--out: '", assignment.first, "' is an input"));
-    TILERT_RETURN_IF_ERROR(CheckPlace(assignment.second));
     if (!outputs.emplace(assignment.second, &call.arrays[i]).second)
       return UsageError(Cat("--out writes ", assignment.second, " twice"));
+    places.push_back(assignment.second);
   }
+  TILERT_RETURN_IF_ERROR(CheckPlaces(places));
   return outputs;
 }
 

@@ -44,7 +44,7 @@ absl::Status WriteInto(const std::string& path, std::string_view bytes) {
 }  // namespace
 
 absl::StatusOr<InputFile> InputFile::Open(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // to open a pipe does not wait for a writer
   if (fd < 0) return FileError(path, "cannot open", errno);
   InputFile file(path, fd, 0);
   struct stat info;
@@ -82,6 +82,12 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes
   std::string bytes(file.size(), '\0');
   TILERT_RETURN_IF_ERROR(file.Read(0, bytes.data(), bytes.size()));
   return bytes;
+}
+
+bool IsSameFile(const std::string& a, const std::string& b) {
+  struct stat first, second;
+  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 && S_ISREG(first.st_mode) &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
 absl::Status WriteFile(const std::string& path, std::string_view bytes) {

@@ -32,6 +32,9 @@ class InputFile {
   uint64_t size_ = 0;
 };
 
+// Are both there, and one regular file, whatever they are called?
+bool IsSameFile(const std::string& a, const std::string& b);
+
 // Replaces `path` by `bytes` in one step: other readers see the old file or the whole new one. "-" is standard output.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
 

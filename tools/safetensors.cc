@@ -83,7 +83,7 @@ std::string SomeNames(const std::map<std::string, Entry>& entries) {
   return text.empty() ? "nothing" : text;
 }
 
-absl::StatusOr<Array> Read(const InputFile& file, const std::string& tensor) {
+absl::StatusOr<std::map<std::string, Entry>> Read(const InputFile& file, uint64_t* data) {
   uint8_t prefix[8];
   if (file.size() < sizeof prefix) return InvalidArgument("not a safetensors file");
   TILERT_RETURN_IF_ERROR(file.Read(0, prefix, sizeof prefix));
@@ -93,7 +93,13 @@ absl::StatusOr<Array> Read(const InputFile& file, const std::string& tensor) {
     return InvalidArgument("not a safetensors file, or cut off within its header");
   std::string text(length, '\0');
   TILERT_RETURN_IF_ERROR(file.Read(sizeof prefix, text.data(), text.size()));
-  TILERT_ASSIGN_OR_RETURN(const auto entries, ReadHeader(text));
+  *data = sizeof prefix + length;
+  return ReadHeader(text);
+}
+
+absl::StatusOr<Array> Read(const InputFile& file, const std::string& tensor) {
+  uint64_t data = 0;
+  TILERT_ASSIGN_OR_RETURN(const auto entries, Read(file, &data));
   const auto found = entries.find(tensor);
   if (found == entries.end()) return absl::NotFoundError(Cat("no tensor '", tensor, "'; there are ", SomeNames(entries)));
   const Entry& entry = found->second;
@@ -101,7 +107,6 @@ absl::StatusOr<Array> Read(const InputFile& file, const std::string& tensor) {
       std::find_if(std::begin(kTypes), std::end(kTypes), [&](const SafetensorType& t) { return entry.dtype == t.name; });
   if (type == std::end(kTypes)) return InvalidArgument("tensor '", tensor, "' has the unsupported type '", entry.dtype, "'");
   TILERT_ASSIGN_OR_RETURN(const int64_t needed, ByteSize(type->dtype, entry.shape));
-  const uint64_t data = sizeof prefix + length;
   const bool inside = entry.begin >= 0 && entry.begin <= entry.end && static_cast<uint64_t>(entry.end) <= file.size() - data;
   if (!inside || entry.end - entry.begin != needed) {
     return InvalidArgument("tensor '", tensor, "' is at bytes ", entry.begin, " to ", entry.end, " of ", file.size() - data,
@@ -110,6 +115,10 @@ absl::StatusOr<Array> Read(const InputFile& file, const std::string& tensor) {
   TILERT_ASSIGN_OR_RETURN(Array array, MakeArray(type->dtype, entry.shape));
   TILERT_RETURN_IF_ERROR(file.Read(data + static_cast<uint64_t>(entry.begin), array.bytes.data(), array.bytes.size()));
   return array;
+}
+
+absl::Status InFile(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), Cat(path, ": ", status.message()));
 }
 
 std::string Quoted(const std::string& text) {
@@ -133,8 +142,17 @@ std::string Quoted(const std::string& text) {
 absl::StatusOr<Array> ReadSafetensor(const std::string& path, const std::string& tensor) {
   TILERT_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
   absl::StatusOr<Array> array = Read(file, tensor);
-  if (!array.ok()) return absl::Status(array.status().code(), Cat(path, ": ", array.status().message()));
+  if (!array.ok()) return InFile(path, array.status());
   return array;
+}
+
+absl::StatusOr<std::string> OtherSafetensors(const std::string& path, const std::vector<std::string>& tensors) {
+  TILERT_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+  uint64_t data = 0;
+  auto entries = Read(file, &data);
+  if (!entries.ok()) return InFile(path, entries.status());
+  for (const std::string& tensor : tensors) entries->erase(tensor);
+  return entries->empty() ? "" : SomeNames(*entries);
 }
 
 std::string SafetensorsBytes(const std::map<std::string, Array>& tensors) {
