@@ -61,6 +61,7 @@ struct EmitContext {
   std::vector<bool> in_ptx;        // per buffer: an accumulator in registers of PTX (emit_wgmma.cc)
   std::vector<bool> operands;      // per buffer: in registers, of a wgmma, which reads them while others run on
   bool in_elementwise = false;
+  int loops = 0;             // around what is being emitted, unrolled or not
   bool narrow = false;       // what is being emitted fits an int by kernel.index32 although its range does not show it
   std::string replica_zero;  // in an Elementwise: condition for memory writes; empty: always true
   // Elementwise, in its loop over a pair: stores to these register buffers go to the given place and are packed after it.

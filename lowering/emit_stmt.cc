@@ -45,6 +45,8 @@ std::string Declaration(const EmitContext& c, BufferId id, bool zero) {
 void Emit(EmitContext& c, const kir::Declare& s) {
   c.out.Line(Declaration(c, s.buffer, s.zero));
   ForgetAccumulator(c, s.buffer);
+  // The first wgmma of the next turn does not write over this one's: else the compiler moves what nobody has set from turn to turn (ptxas: C7514).
+  if (c.loops > 0 && !s.zero && c.accumulators[s.buffer] && !c.in_ptx[s.buffer]) c.out.Line(Cat("unset(", c.buffers[s.buffer], ");"));
 }
 
 // Comparison that keeps a loop going: begin towards end by step.
@@ -86,7 +88,9 @@ void Emit(EmitContext& c, const kir::For& s) {
   c.out.Indent();
   const int64_t turns_around = c.turns_around;
   if (s.unroll == kir::Unroll::kFull) c.turns_around = std::min(turns_around * TurnsOf(c, s, kMostUnrolled), kMostUnrolled);
+  ++c.loops;
   EmitBlock(c, s.body);
+  --c.loops;
   c.turns_around = turns_around;
   c.names.Close();
   c.out.Dedent();
@@ -95,7 +99,9 @@ void Emit(EmitContext& c, const kir::For& s) {
 
 void Emit(EmitContext& c, const kir::While& s) {
   c.Open(Cat("while (", EmitExpr(c, s.cond).text, ") {"));
+  ++c.loops;
   EmitBlock(c, s.body);
+  --c.loops;
   c.Close();
 }
 

@@ -154,6 +154,7 @@ void PlanBuilder::RetireFor(const Stmt& stmt) {
 
 // A fill with zero just before a gemm is the gemm's own start from zero.
 void PlanBuilder::FillLazily(BufferId fragment, Expr value) {
+  lazy_fills_.erase(fragment);
   if (wgmma_ && IsZero(k_.exprs, value)) {
     lazy_fills_[fragment] = value;
   } else {

@@ -495,3 +495,41 @@ def roles_in_loops(X: T.Tensor((64, N), "float16"), V: T.Tensor((N, 64), "float1
         with T.ws(1):
             for i, j in T.Parallel(64, 64):
                 Y[i, j] = acc[i, j] + a[i, j % 32]
+
+
+@T.prim_func
+def filled_again(X: T.Tensor((64, 64), "float16"), V: T.Tensor((64, 64), "float16"), Y: T.Tensor((64, 64), "float32")):
+    # Zeros that nothing reads before other values take their place.
+    with T.Kernel(1, threads=128) as bx:
+        a = T.alloc_shared((64, 64), "float16")
+        b = T.alloc_shared((64, 64), "float16")
+        acc = T.alloc_fragment((64, 64), "float32")
+        f = T.alloc_fragment((64,), "float32")
+        T.clear(f)
+        T.clear(acc)
+        T.copy(X, a)
+        T.copy(V, b)
+        T.fill(acc, 3)
+        T.gemm(a, b, acc)
+        T.fill(f, 1)
+        for i, j in T.Parallel(64, 64):
+            acc[i, j] = acc[i, j] + f[i]
+        T.copy(acc, Y)
+
+
+@T.prim_func
+def sums_in_a_loop(X: T.Tensor((64, 64), "float16"), V: T.Tensor((64, 64), "float16"), Y: T.Tensor((64, 64), "float32")):
+    # Sums that a loop makes anew in each turn, in a loop of their own, and an element by element statement behind it.
+    with T.Kernel(1, threads=128) as bx:
+        for n in T.serial(3):
+            acc = T.alloc_fragment((64, 64), "float32")
+            T.clear(acc)
+            for k in T.serial(4):
+                a = T.alloc_shared((64, 16), "float16")
+                b = T.alloc_shared((16, 64), "float16")
+                T.copy(X[0:64, k * 16:k * 16 + 16], a)
+                T.copy(V[k * 16:k * 16 + 16, 0:64], b)
+                T.gemm(a, b, acc)
+            for i, j in T.Parallel(64, 64):
+                acc[63 - i, j] = acc[63 - i, j] + n
+            T.copy(acc, Y)

@@ -149,6 +149,22 @@ TEST(GeneratedFaults, SumsOfOne) {
   ExpectAgrees("sums_of_one", {{{kI32, {1, 2}}, {kI32, {3, 4, 2}}}, {{kI32, {2, 5}}, {kI32, {3, 4, 2}}}});
 }
 TEST(GeneratedFaults, EveryThread) { ExpectAgrees("every_thread", Matrices(kI32, {{32, 256}, {40, 70}})); }
+TEST(GeneratedFaults, FilledAgain) {
+  ExpectAgrees("filled_again", {{{DType::kFloat16, {64, 64}}, {DType::kFloat16, {64, 64}}, {DType::kFloat32, {64, 64}}}},
+               {.of_magnitude = 0x1p-16});
+}
+// ptxas keeps wgmma in flight (no remark C7514).
+TEST(GeneratedFaults, SumsInALoop) {
+  ExpectAgrees("sums_in_a_loop", {{{DType::kFloat16, {64, 64}}, {DType::kFloat16, {64, 64}}, {DType::kFloat32, {64, 64}}}},
+               {.of_magnitude = 0x1p-16});
+  if (!HasNvrtc()) GTEST_SKIP() << "no NVRTC";
+  const Program program = CompileSource("tests/lowering/generated_faults.py", "sums_in_a_loop");
+  for (const ArgClass& arg_class : {GeneralArgClass(program), FastArgClass(program)}) {
+    const absl::StatusOr<Lowered> lowered = Lower(program, arg_class, *FindTarget("sm_90a"));
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    EXPECT_EQ(CompileForTest(lowered->source, "sm_90a").complaints, "");
+  }
+}
 TEST(GeneratedFaults, OneRow) {
   ExpectAgrees("one_row", {{{kBF16, {2, 80}}, {kBF16, {64, 80}}, {kF32, {2, 64}}}}, {.of_magnitude = 0x1p-16});
 }
