@@ -37,6 +37,13 @@ function(tilert_precompile target)
   endif()
 endfunction()
 
+# tilert_precompiled_as(target other): with what is precompiled for `other`.
+function(tilert_precompiled_as target other)
+  if(TILERT_PCH)
+    target_precompile_headers(${target} REUSE_FROM ${other})
+  endif()
+endfunction()
+
 # The same, for the time that templates take. Off in the daily build, where a changed source compiles alone.
 option(TILERT_UNITY "Compile the sources of a topic as one" OFF)
 

@@ -55,7 +55,7 @@ absl::StatusOr<std::vector<double>> TimeOnDevice(const Args& args, const ChosenP
   return microseconds;
 }
 
-absl::Status Run(const Args& args) {
+absl::Status RunBench(const Args& args) {
   const std::string device = args.Get("--device", "cuda");
   if (device != "cpu" && device != "cuda") return UsageError(Cat("--device is cpu or cuda, not '", device, "'"));
   TILERT_ASSIGN_OR_RETURN(const int64_t repeats, args.Int("--repeat", device == "cpu" ? 5 : 50, 1, 100000));
@@ -81,7 +81,7 @@ absl::Status Run(const Args& args) {
   return absl::OkStatus();
 }
 
-constexpr Option kOptions[] = {
+constexpr Option kBenchOptions[] = {
     kEntryOption,
     kSetOption,
     kVariantOption,
@@ -103,11 +103,11 @@ const Command kBenchCommand = {
     "BUNDLE|SOURCE",
     "measure how long a program takes",
     "On a GPU: median of event times, each after a flush of the L2 cache.",
-    kOptions,
+    kBenchOptions,
     "  tilert bench std.tilert --entry gemm_nt_f16 --random --dim M=4096 --dim N=4096 --dim K=4096\n",
     1,
     1,
-    Run,
+    RunBench,
 };
 
 }  // namespace tilert::tool

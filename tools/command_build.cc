@@ -116,7 +116,7 @@ absl::StatusOr<std::vector<Target>> Targets(const Args& args) {
   return targets;
 }
 
-absl::Status Run(const Args& args) {
+absl::Status RunBuild(const Args& args) {
   const std::string &path = args.positional()[0], wanted = args.Get("--entry");
   TILERT_ASSIGN_OR_RETURN(const auto targets, Targets(args));
   TILERT_ASSIGN_OR_RETURN(const auto constants, IntAssignments(args, "--set"));
@@ -166,7 +166,7 @@ absl::Status Run(const Args& args) {
   return absl::OkStatus();
 }
 
-constexpr Option kOptions[] = {
+constexpr Option kBuildOptions[] = {
     {"--arch", "LIST", "architectures, e.g. sm_80,sm_90a"},
     kFamilyOption,
     {"--entry", "NAME", "this program only; default: all"},
@@ -184,11 +184,11 @@ const Command kBuildCommand = {
     "Needs NVRTC (CUDA 12 or 13), no GPU. Each program is built for any arguments, and for aligned ones with every variant of "
     "the\n"
     "architecture. Hosts use prebuilt cubins only of bundles that they trust; all others compile at load time.",
-    kOptions,
+    kBuildOptions,
     "  tilert build std.tilert --arch sm_80,sm_90a -o std-cubins.tilert\n",
     1,
     1,
-    Run,
+    RunBuild,
 };
 
 }  // namespace tilert::tool

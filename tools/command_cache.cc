@@ -48,7 +48,7 @@ absl::Status List(CubinCache& cache) {
   return absl::OkStatus();
 }
 
-absl::Status Run(const Args& args) {
+absl::Status RunCache(const Args& args) {
   const std::string& action = args.positional()[0];
   if (action != "list" && action != "clear") return UsageError(Cat("tilert cache can list and clear, not '", action, "'"));
   CacheOptions options;
@@ -68,7 +68,7 @@ absl::Status Run(const Args& args) {
   return absl::OkStatus();
 }
 
-constexpr Option kOptions[] = {
+constexpr Option kCacheOptions[] = {
     {"--dir", "DIRECTORY", "another cache than $TILERT_CACHE_DIR, $XDG_CACHE_HOME/tilert or ~/.cache/tilert"}};
 
 }  // namespace
@@ -78,12 +78,12 @@ const Command kCacheCommand = {
     "list|clear",
     "list or clear the compiled kernels on this machine",
     "",
-    kOptions,
+    kCacheOptions,
     "  tilert cache list\n"
     "  tilert cache clear\n",
     1,
     1,
-    Run,
+    RunCache,
 };
 
 }  // namespace tilert::tool

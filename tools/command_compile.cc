@@ -15,10 +15,6 @@
 namespace tilert::tool {
 namespace {
 
-constexpr uint64_t kMaxSourceBytes = uint64_t{16} << 20;
-
-std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 absl::Status ListEntries(const std::vector<std::string>& sources) {
   for (const std::string& path : sources) {
     TILERT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxSourceBytes));
@@ -112,7 +108,7 @@ absl::Status AddProgram(const SpecEntry& entry, Bundle* bundle) {
   return absl::OkStatus();
 }
 
-absl::Status Run(const Args& args) {
+absl::Status RunCompile(const Args& args) {
   if (args.Has("--list")) return ListEntries(args.positional());
   if (!args.Has("-o")) return UsageError("tilert compile needs -o FILE");
   TILERT_ASSIGN_OR_RETURN(const auto plan, Plan(args));
@@ -130,7 +126,7 @@ absl::Status Run(const Args& args) {
   return WriteFile(args.Get("-o"), bytes);
 }
 
-constexpr Option kOptions[] = {
+constexpr Option kCompileOptions[] = {
     {"-o", "FILE", "the bundle to write"},
     {"--entry", "[NEW=]NAME", "compile this function, under a new name if one is given; default: every entry", true},
     {"--set", "NAME=VALUE", "a parameter: 128, 0.5, true, text, dyn (known at launch), [64,128] (candidates)", true},
@@ -146,14 +142,14 @@ const Command kCompileCommand = {
     "SOURCE...",
     "compile TileLang-syntax sources to a kernel bundle",
     "Errors and warnings show file, line, column and a caret. Nothing is written unless every program compiles and verifies.",
-    kOptions,
+    kCompileOptions,
     "  tilert compile kernels/gemm.py --list\n"
     "  tilert compile kernels/gemm.py -o gemm.tilert\n"
     "  tilert compile gemm.py --entry gemm_bf16=gemm --set dtype=bfloat16 --set M=dyn --set block_M=[64,128] -o gemm.tilert\n"
     "  tilert compile --spec kernels/std.spec -o std.tilert\n",
     0,
     1000,
-    Run,
+    RunCompile,
 };
 
 }  // namespace tilert::tool

@@ -58,7 +58,7 @@ absl::Status Check(const Args& args, const Program& program, const Target& targe
   return CheckAgainstExecutor(-1, program, call, before);
 }
 
-absl::Status Run(const Args& args) {
+absl::Status RunEmit(const Args& args) {
   TILERT_ASSIGN_OR_RETURN(const Target target, ChooseTarget(args));
   TILERT_ASSIGN_OR_RETURN(const Program program, ChooseSpecialized(args));
   if (args.Has("--simulate")) return Check(args, program, target);
@@ -89,7 +89,7 @@ absl::Status Run(const Args& args) {
   return WriteFile(args.Get("-o", "-"), text);
 }
 
-constexpr Option kOptions[] = {
+constexpr Option kEmitOptions[] = {
     kEntryOption,
     kSetOption,
     kVariantOption,
@@ -119,7 +119,7 @@ const Command kEmitCommand = {
     "--simulate looks in the kernels for data races, barriers that not all reach, deadlocks, accesses outside of what is there\n"
     "and values that were never written, and compares the results with the executor's. What it finds it shows in the source,\n"
     "and the exit code is 1. It sees the interleavings, shapes and values that it is given: it checks, and does not prove.",
-    kOptions,
+    kEmitOptions,
     "  tilert emit gemm.tilert --arch sm_90a\n"
     "  tilert emit std.tilert --entry gemm_nt_f16 --arch sm_80 --set block_M=64 --dim K=4096 -o gemm.cu\n"
     "  tilert emit gemm.tilert --kernel-ir\n"
@@ -128,7 +128,7 @@ const Command kEmitCommand = {
     "  tilert emit scan.py --simulate --in X=x.npy --interleavings 100 --seed 7\n",
     1,
     1,
-    Run,
+    RunEmit,
 };
 
 }  // namespace tilert::tool

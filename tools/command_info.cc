@@ -87,7 +87,7 @@ std::string Describe(const Bundle& bundle, const PrebuiltCubin& cubin) {
   return text + "\n";
 }
 
-absl::Status Run(const Args& args) {
+absl::Status RunInfo(const Args& args) {
   TILERT_ASSIGN_OR_RETURN(const auto file, OpenBundle(args.positional()[0]));
   const Bundle& bundle = file->bundle;
   std::string text =
@@ -109,7 +109,7 @@ absl::Status Run(const Args& args) {
 const Command kInfoCommand = {
     "info", "BUNDLE", "list what a bundle holds: programs with their parameters, variants, cubins",
     "",     {},       "  tilert info std.tilert\n",
-    1,      1,        Run,
+    1,      1,        RunInfo,
 };
 
 }  // namespace tilert::tool

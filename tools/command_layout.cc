@@ -32,7 +32,7 @@ std::string List(const Lowered& lowered) {
   return text;
 }
 
-absl::Status Run(const Args& args) {
+absl::Status RunLayout(const Args& args) {
   TILERT_ASSIGN_OR_RETURN(const Target target, ChooseTarget(args));
   PictureOptions options;
   TILERT_ASSIGN_OR_RETURN(options.max_rows, args.Int("--rows", 64, 1, 4096));
@@ -58,7 +58,7 @@ absl::Status Run(const Args& args) {
   return absl::NotFoundError(Cat("no tile '", wanted, "' in program '", program.name, "'; there are:\n", List(lowered)));
 }
 
-constexpr Option kOptions[] = {
+constexpr Option kLayoutOptions[] = {
     kEntryOption,
     kSetOption,
     kVariantOption,
@@ -79,13 +79,13 @@ const Command kLayoutCommand = {
     "BUNDLE|SOURCE [BUFFER]",
     "show which thread and register, or which bank, holds each element of a tile",
     "Without BUFFER, lists the tiles of the lowered program and their layouts.",
-    kOptions,
+    kLayoutOptions,
     "  tilert layout gemm.tilert\n"
     "  tilert layout gemm.tilert C_local --arch sm_80 --rows 16\n"
     "  tilert layout gemm.tilert A_shared --svg -o a_shared.svg\n",
     1,
     2,
-    Run,
+    RunLayout,
 };
 
 }  // namespace tilert::tool

@@ -8,7 +8,7 @@
 namespace tilert::tool {
 namespace {
 
-absl::Status Run(const Args& args) {
+absl::Status RunPrint(const Args& args) {
   TILERT_ASSIGN_OR_RETURN(const auto file, OpenBundle(args.positional()[0]));
   const std::string wanted = args.Get("--entry");
   std::string text;
@@ -21,7 +21,7 @@ absl::Status Run(const Args& args) {
   return WriteFile(args.Get("-o", "-"), text);
 }
 
-constexpr Option kOptions[] = {
+constexpr Option kPrintOptions[] = {
     {"--entry", "NAME", "this program only"},
     {"-o", "FILE", "write there instead of standard output"},
 };
@@ -30,8 +30,8 @@ constexpr Option kOptions[] = {
 
 const Command kPrintCommand = {
     "print", "BUNDLE", "print the programs of a bundle as TileLang-syntax source",
-    "",      kOptions, "  tilert print std.tilert --entry gemm_nt_f16\n",
-    1,       1,        Run,
+    "",      kPrintOptions, "  tilert print std.tilert --entry gemm_nt_f16\n",
+    1,       1,        RunPrint,
 };
 
 }  // namespace tilert::tool

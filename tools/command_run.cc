@@ -56,7 +56,7 @@ absl::StatusOr<std::map<std::string, const Array*>> Outputs(const Args& args, co
   return outputs;
 }
 
-absl::Status Run(const Args& args) {
+absl::Status RunProgram(const Args& args) {
   const std::string device = args.Get("--device", "cpu");
   if (device != "cpu" && device != "cuda" && device != "sim")
     return UsageError(Cat("--device is cpu, cuda or sim, not '", device, "'"));
@@ -88,7 +88,7 @@ absl::Status Run(const Args& args) {
   return StoreArrays(outputs);
 }
 
-constexpr Option kOptions[] = {
+constexpr Option kRunOptions[] = {
     kEntryOption,
     kSetOption,
     kVariantOption,
@@ -116,14 +116,14 @@ const Command kRunCommand = {
     "Outputs are filled with NaN before; a .npy file of float32 or float64 serves for bfloat16 and float8 inputs, and outputs of "
     "these\n"
     "types become float32 in .npy files. --arch and --general concern --device sim.",
-    kOptions,
+    kRunOptions,
     "  tilert run gemm.tilert --in A=a.npy --in B=b.npy --out C=c.npy\n"
     "  tilert run std.tilert --entry layer_norm_f32 --scalar eps=1e-5 --in X=x.npy --in W=model.safetensors:norm.weight \\\n"
     "      --in B=model.safetensors:norm.bias --out Y=y.npy\n"
     "  tilert run gemm.py --random --dim M=128 --dim N=128 --dim K=256 --device cuda --check\n",
     1,
     1,
-    Run,
+    RunProgram,
 };
 
 }  // namespace tilert::tool

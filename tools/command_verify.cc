@@ -19,7 +19,7 @@ absl::Status PrintWarnings(const Bundle& bundle) {
   return absl::OkStatus();
 }
 
-absl::Status Run(const Args& args) {
+absl::Status RunVerify(const Args& args) {
   TILERT_ASSIGN_OR_RETURN(const auto file, OpenBundle(args.positional()[0]));
   const Bundle& bundle = file->bundle;
   std::string errors;
@@ -40,7 +40,7 @@ absl::Status Run(const Args& args) {
   return absl::OkStatus();
 }
 
-constexpr Option kOptions[] = {
+constexpr Option kVerifyOptions[] = {
     {"--lint", "", "also warn of what is valid and hardly meant: outputs written in part, tiles read before they are written, …"},
 };
 
@@ -51,12 +51,12 @@ const Command kVerifyCommand = {
     "BUNDLE",
     "check a bundle: structure, then the meaning of every program",
     "Warnings do not change the exit status.",
-    kOptions,
+    kVerifyOptions,
     "  tilert verify std.tilert\n"
     "  tilert verify --lint std.tilert\n",
     1,
     1,
-    Run,
+    RunVerify,
 };
 
 }  // namespace tilert::tool

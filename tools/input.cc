@@ -14,10 +14,6 @@
 namespace tilert::tool {
 namespace {
 
-constexpr uint64_t kMaxSourceBytes = uint64_t{16} << 20;
-
-std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 // "'a', 'b', 'c'".
 template <typename Range>
 std::string NamesOf(const Range& range) {
@@ -72,6 +68,8 @@ frontend::ModuleReader ReaderBeside(const std::string& path) {
     return text.ok() ? std::optional(*std::move(text)) : std::nullopt;
   };
 }
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 bool IsSource(const std::string& path) { return path.size() > 3 && path.compare(path.size() - 3, 3, ".py") == 0; }
 

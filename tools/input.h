@@ -1,6 +1,7 @@
 // What commands read: bundles, or TileLang sources compiled on the way.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,12 @@ struct BundleFile {
 
 // Reads a *.tilert file. Programs are not verified yet. (By pointer: the bytes must stay where they are.)
 absl::StatusOr<std::unique_ptr<BundleFile>> OpenBundle(const std::string& path);
+
+// Larger sources are not read.
+inline constexpr uint64_t kMaxSourceBytes = uint64_t{16} << 20;
+
+// The name of the file at `path`.
+std::string BaseName(const std::string& path);
 
 // True for names that end in ".py".
 bool IsSource(const std::string& path);

@@ -12,14 +12,14 @@ namespace tilert::tool {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
-constexpr uint32_t kMaxHeader = 1 << 16;
+constexpr uint32_t kMaxNpyHeader = 1 << 16;
 constexpr size_t kAlignment = 64;
 
 struct NpyType {
   DType dtype;
   const char* descr;
 };
-constexpr NpyType kTypes[] = {
+constexpr NpyType kNpyTypes[] = {
     {DType::kBool, "|b1"},   {DType::kInt8, "|i1"},    {DType::kInt16, "<i2"},   {DType::kInt32, "<i4"},
     {DType::kInt64, "<i8"},  {DType::kUInt8, "|u1"},   {DType::kUInt16, "<u2"},  {DType::kUInt32, "<u4"},
     {DType::kUInt64, "<u8"}, {DType::kFloat16, "<f2"}, {DType::kFloat32, "<f4"}, {DType::kFloat64, "<f8"},
@@ -97,7 +97,7 @@ class HeaderParser {
   absl::StatusOr<DType> Descr() {
     const auto descr = String();
     if (!descr) return InvalidArgument("structured arrays are not supported");
-    for (const NpyType& type : kTypes) {
+    for (const NpyType& type : kNpyTypes) {
       const bool one_byte = type.descr[0] == '|';
       if (*descr == type.descr || (one_byte && descr->size() == 3 && descr->substr(1) == type.descr + 1)) return type.dtype;
     }
@@ -148,7 +148,7 @@ absl::StatusOr<Array> Read(const InputFile& file) {
   const size_t begin = version == 1 ? 10 : 12;
   uint32_t length = prefix[8] | uint32_t{prefix[9]} << 8;
   if (version > 1) length |= uint32_t{prefix[10]} << 16 | uint32_t{prefix[11]} << 24;
-  if (length > kMaxHeader || begin + length > file.size()) return InvalidArgument("the header is cut off or too long");
+  if (length > kMaxNpyHeader || begin + length > file.size()) return InvalidArgument("the header is cut off or too long");
   std::string text(length, '\0');
   TILERT_RETURN_IF_ERROR(file.Read(begin, text.data(), length));
   TILERT_ASSIGN_OR_RETURN(const NpyHeader header, HeaderParser(text).Parse());
@@ -173,8 +173,9 @@ absl::StatusOr<Array> ReadNpy(const std::string& path) {
 
 std::string NpyBytes(const Array& array) {
   const DType stored = array.dtype == DType::kIndex ? DType::kInt64 : array.dtype;
-  const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes), [stored](const NpyType& t) { return t.dtype == stored; });
-  if (type == std::end(kTypes)) return NpyBytes(Converted(array, DType::kFloat32));
+  const auto* type =
+      std::find_if(std::begin(kNpyTypes), std::end(kNpyTypes), [stored](const NpyType& t) { return t.dtype == stored; });
+  if (type == std::end(kNpyTypes)) return NpyBytes(Converted(array, DType::kFloat32));
   std::string shape;
   for (int64_t extent : array.shape) shape += Cat(shape.empty() ? "" : " ", extent, ",");
   std::string header = Cat("{'descr': '", type->descr, "', 'fortran_order': False, 'shape': (", shape, "), }");

@@ -54,6 +54,14 @@ struct Matrix {
       for (int64_t j = 0; j < shape[1]; ++j) Set(i, j, static_cast<int>(random() % static_cast<uint32_t>(4 - low)) + low);
     }
   }
+  // All elements, the index along `k` innermost.
+  std::vector<double> Values(bool k_first) const {
+    std::vector<double> values;
+    for (int64_t i = 0; i < shape[k_first ? 1 : 0]; ++i) {
+      for (int64_t x = 0; x < shape[k_first ? 0 : 1]; ++x) values.push_back(k_first ? At(x, i) : At(i, x));
+    }
+    return values;
+  }
   HostTensorMap Map(const kir::TensorMap& map) const { return {memory.data(), DTypeBytes(dtype), shape, map.box, map.swizzle}; }
 
   DType dtype;
@@ -83,12 +91,13 @@ void CheckGemm(const HopperGemm& gemm, const std::vector<std::array<int, 3>>& sh
     for (int& dim : dims) args.push_back(&dim);
     ASSERT_TRUE(host->Run(0, blocks, 7, args)) << "the threads wait for each other for ever";
     EXPECT_TRUE(c.memory.Intact());
+    const std::vector<double> left = a.Values(gemm.a_mn_major), right = b.Values(gemm.b_mn_major);
     int wrong = 0;
     for (int i = 0; i < m && wrong < 5; ++i) {
       for (int j = 0; j < n && wrong < 5; ++j) {
         double expected = 0;
-        for (int x = 0; x < k; ++x)
-          expected += (gemm.a_mn_major ? a.At(x, i) : a.At(i, x)) * (gemm.b_mn_major ? b.At(x, j) : b.At(j, x));
+        const double *row = left.data() + int64_t{i} * k, *column = right.data() + int64_t{j} * k;
+        for (int x = 0; x < k; ++x) expected += row[x] * column[x];
         if (IsFloat(gemm.c_dtype)) expected = RoundToType(gemm.c_dtype, expected);
         const double actual = gemm.transposed ? c.At(j, i) : c.At(i, j);
         if (actual == expected) continue;

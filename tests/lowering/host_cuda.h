@@ -59,16 +59,22 @@ inline unsigned short cvt_bf16(float x) {
   if (x != x) return 0x7fff;
   return static_cast<unsigned short>((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
+// Not by _Float16, which not every host compiler has.
 inline unsigned short cvt_f16(float x) {
-  const _Float16 h = static_cast<_Float16>(x);
-  unsigned short r;
-  std::memcpy(&r, &h, 2);
-  return r;
+  if (x != x) return 0x7fff;
+  const unsigned bits = __float_as_uint(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+  if (magnitude >= 0x47800000) return static_cast<unsigned short>(sign | 0x7c00);  // 2^16 and more
+  // Below 2^-14, multiples of 2^-24; else ten bits of the mantissa. Ties to even.
+  const bool denormal = magnitude < 0x38800000;
+  const unsigned rounded = denormal ? static_cast<unsigned>(std::nearbyintf(std::fabs(x) * 0x1p24f))
+                                    : (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13;
+  return static_cast<unsigned short>(sign | rounded);
 }
 inline float cvt_f32(unsigned short f16_bits) {
-  _Float16 h;
-  std::memcpy(&h, &f16_bits, 2);
-  return static_cast<float>(h);
+  const unsigned sign = f16_bits >> 15 << 31, magnitude = f16_bits & 0x7fff;
+  if (magnitude >= 0x7c00) return __uint_as_float(sign | 0x7f800000 | magnitude << 13);
+  if (magnitude < 0x400) return static_cast<float>(magnitude) * (sign != 0 ? -0x1p-24f : 0x1p-24f);
+  return __uint_as_float(sign | ((magnitude << 13) + 0x38000000));
 }
 inline unsigned cvt_bf16x2(float lo, float hi) { return cvt_bf16(lo) | static_cast<unsigned>(cvt_bf16(hi)) << 16; }
 inline unsigned cvt_f16x2(float lo, float hi) { return cvt_f16(lo) | static_cast<unsigned>(cvt_f16(hi)) << 16; }

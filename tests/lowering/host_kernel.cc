@@ -88,10 +88,16 @@ std::string MakeFolder() {
   return mkdtemp(folder) == nullptr ? "" : folder;
 }
 
+#ifdef __clang__
+constexpr char kPrecompiling[] = "-fpch-instantiate-templates ", kUnloadable[] = "";
+#else
+constexpr char kPrecompiling[] = "", kUnloadable[] = "-fno-gnu-unique ";
+#endif
+
+// By the compiler of the tests.
 bool CompileOnHost(const std::string& arguments, const std::string& log) {
-  const char* const compiler = std::getenv("CXX");
   const std::string command =
-      std::string(compiler ? compiler : "c++") + " -std=c++20 -O0 -w -fPIC -I" TILERT_SOURCE_DIR " " + arguments + " 2>" + log;
+      TILERT_TEST_CXX " -std=c++20 -O0 -w -fPIC -I" TILERT_SOURCE_DIR " " + arguments + " 2>" + log;
   return std::system(command.c_str()) == 0;
 }
 
@@ -106,7 +112,7 @@ class HostPrelude {
         out << "#include \"lowering/prelude/" << part << ".cuh\"\n";
       for (const char* part : {"mma", "hopper"}) out << "#include \"tests/lowering/host_" << part << ".h\"\n";
     }
-    if (!CompileOnHost("-x c++-header " + header() + " -o " + header() + ".gch", folder_ + "/log"))
+    if (!CompileOnHost(std::string(kPrecompiling) + "-x c++-header " + header() + " -o " + header() + ".gch", folder_ + "/log"))
       unlink((header() + ".gch").c_str());
   }
   ~HostPrelude() {
@@ -168,7 +174,7 @@ std::unique_ptr<HostKernels> HostKernels::Build(const Lowered& lowered, const Ta
     out << HostProducts(text) << text;
     for (size_t i = 0; i < lowered.kernels.size(); ++i) out << Launcher(text, lowered.kernels[i].symbol, i);
   }
-  if (!CompileOnHost("-shared -fno-gnu-unique -include " + prelude.header() + " " + cc + " -o " + so, log)) {
+  if (!CompileOnHost(std::string("-shared ") + kUnloadable + "-include " + prelude.header() + " " + cc + " -o " + so, log)) {
     std::ostringstream message;
     message << std::ifstream(log).rdbuf();
     *error = message.str();

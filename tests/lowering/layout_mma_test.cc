@@ -25,7 +25,8 @@ Atom CElement(int lane, int i) { return {(lane >> 2) + (i >= 2 ? 8 : 0), lane % 
 class MmaLayoutTest : public testing::TestWithParam<std::tuple<int64_t, int64_t, WarpGrid>> {};
 
 TEST_P(MmaLayoutTest, AccumulatorFollowsTheTable) {
-  const auto [m, n, grid] = GetParam();
+  const auto& [m, n, given] = GetParam();
+  const WarpGrid grid = given;
   const FragmentLayout layout = MmaAccumulatorLayout(m, n, grid);
   ASSERT_TRUE(IsWellFormed(layout));
   const int64_t m_atoms = (m + 16 * grid.m - 1) / (16 * grid.m), n_atoms = (n + 8 * grid.n - 1) / (8 * grid.n);
@@ -40,7 +41,8 @@ TEST_P(MmaLayoutTest, AccumulatorFollowsTheTable) {
 }
 
 TEST_P(MmaLayoutTest, OperandAFollowsTheTable) {
-  const auto [m, k, grid] = GetParam();
+  const auto& [m, k, given] = GetParam();
+  const WarpGrid grid = given;
   const FragmentLayout layout = MmaOperandALayout(m, k, grid);
   ASSERT_TRUE(IsWellFormed(layout));
   const int64_t m_atoms = (m + 16 * grid.m - 1) / (16 * grid.m), k_atoms = (k + 15) / 16;
@@ -53,7 +55,8 @@ TEST_P(MmaLayoutTest, OperandAFollowsTheTable) {
 }
 
 TEST_P(MmaLayoutTest, OperandBFollowsTheTable) {
-  const auto [n, k, grid] = GetParam();
+  const auto& [n, k, given] = GetParam();
+  const WarpGrid grid = given;
   const FragmentLayout layout = MmaOperandBLayout(n, k, grid);
   ASSERT_TRUE(IsWellFormed(layout));
   const int64_t n_atoms = (n + 8 * grid.n - 1) / (8 * grid.n), k_atoms = (k + 15) / 16;

@@ -127,7 +127,7 @@ Program AttentionProgram(int64_t m, int64_t n, int64_t d, int64_t stages, int64_
   const Val blocks = causal ? Min(CeilDiv(S, n), CeilDiv((bx + 1) * m, n)) : CeilDiv(S, n);
   const Val t = b.OpenFor(ForKind::kPipelined, "t", 0, blocks, 1, static_cast<uint32_t>(stages));
   b.Copy(K.At({bz, by, t * n, 0}, {1, 1, n, d}), k);
-  points(n, [&](Val i, Val j) {
+  points(n, [&, bx = bx](Val i, Val j) {
     const Val inside = t * n + j < S;
     b.Store(scores, {i, j},
             b.Select(causal ? inside && bx * m + i >= t * n + j : inside, b.Float(0, kF32), b.Float(-1e30, kF32)));

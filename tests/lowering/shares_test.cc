@@ -27,7 +27,6 @@ T __shfl_sync(unsigned, T x, int) {
 #pragma GCC diagnostic ignored "-Wunused"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include "lowering/prelude/shares.cuh"
 #pragma GCC diagnostic pop
 #undef asm
