@@ -80,7 +80,8 @@ absl::StatusOr<VerifiedProgram> VerifyAndLint(const SpecEntry& entry, const std:
   };
   std::string errors;
   for (const VerifyError& error : FindErrors(program)) {
-    errors += Cat(errors.empty() ? "" : "\n", error.loc, error.loc.empty() ? Cat(error.path, ": ") : ": error: ", error.message);
+    const std::string place = error.loc.empty() ? error.path : error.loc + ": error";
+    errors += Cat(errors.empty() ? "" : "\n", place, place.empty() ? "" : ": ", error.message);
   }
   if (!errors.empty()) return InvalidArgument(program.name, " is not a valid program:\n", quoted(errors));
   absl::StatusOr<VerifiedProgram> verified = Verify(std::move(program));

@@ -289,6 +289,12 @@ TEST_F(ToolTest, ScalarsMustFitTheirType) {
   }
 }
 
+TEST_F(ToolTest, NamesThatAreRefusedHaveAPlace) {
+  WriteText(Path("twice.py"), "import tilelang.language as T\n@T.prim_func\ndef k(A: T.Tensor((4,), \"int32\"), A: T.Tensor((4,), \"int32\")):\n"
+                              "    with T.Kernel(1):\n        A[0] = 1\n");
+  EXPECT_THAT(Tilert({"compile", Path("twice.py"), "-o", Path("x")}).err, HasSubstr("twice.py:3:38: error: tensor 'A' has the name of a tensor"));
+}
+
 // What is no regular file is written into, not replaced.
 TEST_F(ToolTest, OutputsMayBeDevices) {
   const std::string link = Path("full");  // a name that may be replaced, if need be, in place of the device
