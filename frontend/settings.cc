@@ -64,7 +64,8 @@ absl::StatusOr<Setting> ParseSetting(const std::string& raw) {
   if (text == "false" || text == "False") return Setting(false);
   int64_t integer = 0;
   if (absl::SimpleAtoi(text, &integer)) return Setting(integer);
-  if (text.find_first_not_of("0123456789", text[0] == '-' || text[0] == '+') == std::string::npos && absl::ascii_isdigit(text.back()))
+  const bool has_sign = text[0] == '-' || text[0] == '+';
+  if (text.size() > has_sign && text.find_first_not_of("0123456789", has_sign) == std::string::npos)
     return absl::InvalidArgumentError(absl::StrCat(text, " does not fit 64 bits"));
   double number = 0;
   if (LooksNumeric(text) && absl::SimpleAtod(text, &number)) return Setting(number);

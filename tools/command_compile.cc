@@ -150,7 +150,8 @@ const Command kCompileCommand = {
     kOptions,
     "  tilert compile kernels/gemm.py --list\n"
     "  tilert compile kernels/gemm.py -o gemm.tilert\n"
-    "  tilert compile kernels/gemm.py --entry gemm_bf16=gemm --set dtype=bfloat16 --set M=dyn --set block_M=[64,128] -o gemm.tilert\n"
+    "  tilert compile kernels/gemm.py --entry gemm_bf16=gemm --set dtype=bfloat16 --set M=dyn --set block_M=[64,128] "
+    "-o gemm.tilert\n"
     "  tilert compile --spec kernels/std.spec -o std.tilert\n",
     0,
     1000,
