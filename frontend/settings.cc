@@ -64,6 +64,9 @@ absl::StatusOr<Setting> ParseSetting(const std::string& raw) {
   if (text == "false" || text == "False") return Setting(false);
   int64_t integer = 0;
   if (absl::SimpleAtoi(text, &integer)) return Setting(integer);
+  const bool has_sign = text[0] == '-' || text[0] == '+';
+  if (text.size() > has_sign && text.find_first_not_of("0123456789", has_sign) == std::string::npos)
+    return absl::InvalidArgumentError(absl::StrCat(text, " does not fit 64 bits"));
   double number = 0;
   if (LooksNumeric(text) && absl::SimpleAtod(text, &number)) return Setting(number);
   const bool quoted = text.size() >= 2 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0];

@@ -78,8 +78,10 @@ void TableChecker::CheckNames() {
     if (scalar.dim == kNoId || p_.dims[scalar.dim].name != scalar.name) Claim("scalar", scalar.name);
   }
   for (const Buffer& buffer : p_.buffers) {
+    c_.loc = buffer.loc;
     if (buffer.scope == Scope::kGlobal) Claim("tensor", buffer.name);
   }
+  c_.loc = {};
   std::set<std::string_view> launches;
   for (const Launch& launch : p_.launches) {
     CheckName("a launch", launch.name);

@@ -53,7 +53,8 @@ absl::Status CheckOutput(const Command& command, const Args& args) {
   std::vector<std::string> inputs = args.positional();
   if (args.Has("--spec")) inputs.push_back(args.Get("--spec"));
   for (const std::string& input : inputs) {
-    if (IsSameFile(input, args.Get("-o"))) return UsageError(Cat("-o ", args.Get("-o"), " would replace the input: name another file"));
+    if (IsSameFile(input, args.Get("-o")))
+      return UsageError(Cat("-o ", args.Get("-o"), " would replace the input: name another file"));
   }
   return absl::OkStatus();
 }

@@ -76,7 +76,8 @@ absl::StatusOr<VerifiedProgram> VerifyAndLint(const SpecEntry& entry, const std:
   };
   std::string errors;
   for (const VerifyError& error : FindErrors(program)) {
-    errors += Cat(errors.empty() ? "" : "\n", error.loc, error.loc.empty() ? Cat(error.path, ": ") : ": error: ", error.message);
+    const std::string place = error.loc.empty() ? error.path : error.loc + ": error";
+    errors += Cat(errors.empty() ? "" : "\n", place, place.empty() ? "" : ": ", error.message);
   }
   if (!errors.empty()) return InvalidArgument(program.name, " is not a valid program:\n", quoted(errors));
   absl::StatusOr<VerifiedProgram> verified = Verify(std::move(program));
@@ -145,7 +146,8 @@ const Command kCompileCommand = {
     kCompileOptions,
     "  tilert compile kernels/gemm.py --list\n"
     "  tilert compile kernels/gemm.py -o gemm.tilert\n"
-    "  tilert compile gemm.py --entry gemm_bf16=gemm --set dtype=bfloat16 --set M=dyn --set block_M=[64,128] -o gemm.tilert\n"
+    "  tilert compile kernels/gemm.py --entry gemm_bf16=gemm --set dtype=bfloat16 --set M=dyn --set block_M=[64,128] "
+    "-o gemm.tilert\n"
     "  tilert compile --spec kernels/std.spec -o std.tilert\n",
     0,
     1000,

@@ -124,7 +124,7 @@ const Command kEmitCommand = {
     "  tilert emit std.tilert --entry gemm_nt_f16 --arch sm_80 --set block_M=64 --dim K=4096 -o gemm.cu\n"
     "  tilert emit gemm.tilert --kernel-ir\n"
     "  tilert emit gemm.tilert --print-after all\n"
-    "  tilert emit gemm.py --arch sm_90a --set block_M=64 --simulate --extent M=100 --extent N=64 --extent K=96\n"
+    "  tilert emit kernels/gemm.py --arch sm_90a --set block_M=64 --simulate --extent M=100 --extent N=64 --extent K=96\n"
     "  tilert emit scan.py --simulate --in X=x.npy --interleavings 100 --seed 7\n",
     1,
     1,

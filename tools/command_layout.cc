@@ -81,7 +81,7 @@ const Command kLayoutCommand = {
     "Without BUFFER, lists the tiles of the lowered program and their layouts.",
     kLayoutOptions,
     "  tilert layout gemm.tilert\n"
-    "  tilert layout gemm.tilert C_local --arch sm_80 --rows 16\n"
+    "  tilert layout gemm.tilert acc --arch sm_80 --rows 16\n"
     "  tilert layout gemm.tilert A_shared --svg -o a_shared.svg\n",
     1,
     2,

@@ -118,9 +118,9 @@ const Command kRunCommand = {
     "types become float32 in .npy files. --arch and --general concern --device sim.",
     kRunOptions,
     "  tilert run gemm.tilert --in A=a.npy --in B=b.npy --out C=c.npy\n"
-    "  tilert run std.tilert --entry layer_norm_f32 --scalar eps=1e-5 --in X=x.npy --in W=model.safetensors:norm.weight \\\n"
+    "  tilert run std.tilert --entry layer_norm_f32 --in X=x.npy --in W=model.safetensors:norm.weight \\\n"
     "      --in B=model.safetensors:norm.bias --out Y=y.npy\n"
-    "  tilert run gemm.py --random --dim M=128 --dim N=128 --dim K=256 --device cuda --check\n",
+    "  tilert run kernels/gemm.py --random --dim M=128 --dim N=128 --dim K=256 --device cuda --check\n",
     1,
     1,
     RunProgram,

@@ -113,7 +113,8 @@ TEST(Settings, AreRead) {
   EXPECT_EQ(settings["i"], Setting(1e-5));
   EXPECT_EQ(settings["n"], Setting(TupleSetting{{"4", "(8, x)", "0.5"}}));
   std::string messages;
-  for (const char* text : {"", "a", "=1", "a=1", "j=", "k=[]", "l=[1,x]", "m=[1", "o=(1", "o=(1,,2)", "o=(1))"}) {
+  for (const char* text : {"", "a", "=1", "a=1", "j=", "k=[]", "l=[1,x]", "m=[1", "o=(1", "o=(1,,2)", "o=(1))",
+                           "p=99999999999999999999"}) {
     const absl::Status status = AddSetting(text, &settings);
     EXPECT_FALSE(status.ok()) << text;
     messages += "--set '" + std::string(text) + "': " + std::string(status.message()) + "\n";

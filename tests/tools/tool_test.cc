@@ -289,6 +289,13 @@ TEST_F(ToolTest, ScalarsMustFitTheirType) {
   }
 }
 
+TEST_F(ToolTest, NamesThatAreRefusedHaveAPlace) {
+  const std::string a = "A: T.Tensor((4,), \"int32\")";
+  const std::string head = "import tilelang.language as T\n@T.prim_func\ndef k(" + a + ", " + a + "):\n";
+  WriteText(Path("a.py"), head + "    with T.Kernel(1):\n        A[0] = 1\n");
+  EXPECT_THAT(Tilert({"compile", Path("a.py"), "-o", Path("x")}).err, HasSubstr("a.py:3:38: error: tensor 'A' has the name"));
+}
+
 // What is no regular file is written into, not replaced.
 TEST_F(ToolTest, OutputsMayBeDevices) {
   const std::string link = Path("full");  // a name that may be replaced, if need be, in place of the device
