@@ -217,6 +217,7 @@ class PlanBuilder {
   std::vector<Producer> FindProducers(const For& loop) const;
   absl::Status EmitPipelined(const For& loop, std::vector<Producer> producers);
   absl::Status IssueStage(const For& loop, std::vector<Producer>& producers, Expr iteration, Expr limit, int64_t versions, size_t first, size_t end);
+  static int CommittedAfter(const std::vector<Producer>& producers, size_t group, int ahead);
   bool FillsSm(const For& loop) const;
   absl::Status FillPipeline(const For& loop, std::vector<Producer>& producers, int ahead, Expr limit, int64_t versions);
   void WaitForGroup(const std::vector<Producer>& producers, size_t group, int pending);

@@ -153,6 +153,17 @@ void PlanBuilder::WaitForGroup(const std::vector<Producer>& producers, size_t gr
   Emit(kir::BarSync{});
 }
 
+// How many asynchronous groups are committed after `group` of t when it is waited for: the later ones of t, and all of t + 1 … t + D (or D − 1 before this
+// iteration's issue).
+int PlanBuilder::CommittedAfter(const std::vector<Producer>& producers, size_t group, int ahead) {
+  absl::flat_hash_set<size_t> all, later;
+  for (const Producer& p : producers) {
+    if (p.async) all.insert(p.group);
+    if (p.async && p.group > group) later.insert(p.group);
+  }
+  return static_cast<int>(later.size() + all.size() * static_cast<size_t>(group == 0 ? ahead - 1 : ahead));
+}
+
 // Whether the sums of the loop's products leave no registers for a second block on the SM.
 bool PlanBuilder::FillsSm(const For& loop) const {
   absl::flat_hash_set<BufferId> sums;
@@ -207,15 +218,7 @@ absl::Status PlanBuilder::EmitPipelined(const For& loop, std::vector<Producer> p
     return IssueStage(loop, producers, AddIndex(k_.exprs, VarExpr(t), ahead), limit, versions, first, end);
   };
   const auto wait_next = [&]() -> absl::Status {
-    // Groups committed after this one: the later ones of t, and all of t + 1 … t + D (or D − 1 before this iteration's issue).
-    int later = 0, all = 0;  // asynchronous groups
-    for (int group = 0; group < groups; ++group) {
-      const bool async = std::any_of(producers.begin(), producers.end(), [&](const Producer& p) { return p.async && static_cast<int>(p.group) == group; });
-      later += async && group > waited;
-      all += async;
-    }
-    const int pending = later + all * (waited == 0 ? ahead - 1 : ahead);
-    WaitForGroup(producers, static_cast<size_t>(waited), pending);
+    WaitForGroup(producers, static_cast<size_t>(waited), CommittedAfter(producers, static_cast<size_t>(waited), ahead));
     outstanding_.clear();
     if (waited++ > 0) return absl::OkStatus();
     return issue_until(producers.front().use);

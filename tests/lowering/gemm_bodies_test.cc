@@ -406,7 +406,8 @@ TEST(GemmBodies, CopiesStandBeforeTheirProducts) {
     };
     Comparison comparison(program);  // iterations: none, fewer than versions, as many, more
     for (const int64_t k : {0, 20, 32 * stages, 32 * stages + 50}) {
-      comparison.ExpectAgrees(args(k), {0x1p-10, 1000 * 0x1p-23, 0x1p-14}, Cat(columns, " columns, ", stages, " stages, K = ", k));
+      comparison.ExpectAgrees(args(k), {0x1p-10, 1000 * 0x1p-23, 0x1p-14},
+                              Cat(columns, " columns, ", stages, " stages, K = ", k));
       if (HasFatalFailure()) return;
     }
     for (const Mutant& mutant : SynchronisationMutants(kernels->front())) {
