@@ -96,7 +96,7 @@ absl::StatusOr<std::vector<kir::Block>> PlanBuilder::StageBySteps(const For& loo
                                                                   int64_t versions, int64_t steps, bool together) {
   kir::Block stage;
   kir::Block* const outer = std::exchange(block_, &stage);
-  const absl::Status issued = IssueStage(loop, producers, iteration, limit, versions);
+  const absl::Status issued = IssueStage(loop, producers, iteration, limit, versions, 0, producers.size());
   block_ = outer;
   TILERT_RETURN_IF_ERROR(issued);
   std::vector<kir::Block> shares(static_cast<size_t>(steps));

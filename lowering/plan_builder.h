@@ -212,12 +212,15 @@ class PlanBuilder {
   struct Producer {
     const Copy* copy = nullptr;
     size_t stmt = 0;   // in the loop body
+    size_t use = 0;    // the statement that first needs it
     size_t group = 0;  // copies that are first needed by the same statement share a group
     bool async = false;  // by cp.async; known once it has been emitted
   };
   std::vector<Producer> FindProducers(const For& loop) const;
   absl::Status EmitPipelined(const For& loop, std::vector<Producer> producers);
-  absl::Status IssueStage(const For& loop, std::vector<Producer>& producers, Expr iteration, Expr limit, int64_t versions);
+  absl::Status IssueStage(const For& loop, std::vector<Producer>& producers, Expr iteration, Expr limit, int64_t versions, size_t first, size_t end);
+  static int CommittedAfter(const std::vector<Producer>& producers, size_t group, int ahead);
+  bool FillsSm(const For& loop) const;
   absl::Status FillPipeline(const For& loop, std::vector<Producer>& producers, int ahead, Expr limit, int64_t versions);
   void WaitForGroup(const std::vector<Producer>& producers, size_t group, int pending);
 

@@ -8,7 +8,11 @@
 // Iteration t (S versions, D = S − 1 stages ahead, G groups):
 //   wait for group 0 of t; issue all groups of t + D into version (t + D) % S; use group 0; wait for group 1 of t; use group 1; …
 // Version (t + D) % S = (t − 1) % S was last used in iteration t − 1; the barrier that publishes group 0 also says so.
+//
+// Copies that all warps issue together fill the queue to memory, where warps wait. With a second block on the SM others have work meanwhile. Where products
+// of mma.sync fill the SM with one block, and there is one group, each tile of t + D is copied just before the statement that first uses that of t.
 #include <algorithm>
+#include <utility>
 
 #include "ir/status_util.h"
 #include "lowering/affine.h"
@@ -68,7 +72,7 @@ std::vector<PlanBuilder::Producer> PlanBuilder::FindProducers(const For& loop) c
     // Read before it is written in the iteration: the tile carries values from one iteration to the next.
     if (!fixed || writers != 1 || first_use < i || first_use == loop.body.size()) continue;
     if (UsedOutside(s_.program, s_.program.launches[s_.launch].body, loop, copy->dst.buffer)) continue;
-    producers.push_back({copy, i, first_use});
+    producers.push_back({copy, i, first_use, first_use});
   }
   for (size_t i = 0, next = 0; i < producers.size(); i = next) {
     size_t first_use = producers[i].group;
@@ -87,34 +91,35 @@ std::vector<PlanBuilder::Producer> PlanBuilder::FindProducers(const For& loop) c
   return producers;
 }
 
-// The copies of iteration number `iteration` (from 0), if it is below `limit`; an asynchronous group is committed all the same, so that
-// counts stay true.
-absl::Status PlanBuilder::IssueStage(const For& loop, std::vector<Producer>& producers, Expr iteration, Expr limit, int64_t versions) {
+// Copies [first, end) of iteration number `iteration` (from 0), if it is below `limit`; an asynchronous group is committed all the same, so that
+// counts stay true, behind its last copy.
+absl::Status PlanBuilder::IssueStage(const For& loop, std::vector<Producer>& producers, Expr iteration, Expr limit, int64_t versions, size_t first,
+                                     size_t end) {
   const auto saved_slots = slots_;
   const auto saved_var = substitutes_;
   const Expr version = Fold(k_.exprs, k_.exprs.Binary(ExprOp::kFloorMod, iteration, Int(versions)));
   substitutes_[loop.var] = AddIndex(k_.exprs, Tr(loop.begin), iteration);
-  for (size_t i = 0; i < producers.size();) {
+  for (size_t i = first; i < end;) {
     kir::If guarded{k_.exprs.Binary(ExprOp::kLt, iteration, limit), {}, {}};
     kir::Block* const outer = block_;
     block_ = &guarded.then_body;
     const size_t group = producers[i].group;
-    bool async = false;
-    for (; i < producers.size() && producers[i].group == group; ++i) {
+    for (; i < end && producers[i].group == group; ++i) {
       const Copy& copy = *producers[i].copy;
       slots_[copy.dst.buffer] = version;
       const size_t before = outstanding_.size();
       TILERT_RETURN_IF_ERROR(EmitCopy(copy));
       producers[i].async = outstanding_.size() > before;
-      async |= producers[i].async;
-      outstanding_.clear();  // waited for by the pipeline
+      if (producers[i].async) outstanding_.resize(before);  // waited for by the pipeline
     }
+    const bool whole = i == producers.size() || producers[i].group != group;
+    const bool async = std::any_of(producers.begin(), producers.end(), [&](const Producer& p) { return p.group == group && p.async; });
     // One commit for the group, outside the condition.
     auto& body = guarded.then_body;
     body.erase(std::remove_if(body.begin(), body.end(), [](const kir::Stmt& s) { return std::holds_alternative<kir::CpAsyncCommit>(s.op); }), body.end());
     block_ = outer;
     Emit(std::move(guarded));
-    if (async) Emit(kir::CpAsyncCommit{});
+    if (whole && async) Emit(kir::CpAsyncCommit{});
   }
   slots_ = saved_slots;
   substitutes_ = saved_var;
@@ -123,11 +128,11 @@ absl::Status PlanBuilder::IssueStage(const For& loop, std::vector<Producer>& pro
 
 // The stages before the first iteration: a loop, so that their code stands once.
 absl::Status PlanBuilder::FillPipeline(const For& loop, std::vector<Producer>& producers, int ahead, Expr limit, int64_t versions) {
-  if (ahead == 1) return IssueStage(loop, producers, Int(0), limit, versions);
+  if (ahead == 1) return IssueStage(loop, producers, Int(0), limit, versions, 0, producers.size());
   kir::For fill{NewVar("p"), Int(0), Int(ahead), Int(1), kir::Unroll::kNo, {}};
   kir::Block* const outer = block_;
   block_ = &fill.body;
-  const absl::Status issued = IssueStage(loop, producers, VarExpr(fill.var), limit, versions);
+  const absl::Status issued = IssueStage(loop, producers, VarExpr(fill.var), limit, versions, 0, producers.size());
   block_ = outer;
   Emit(std::move(fill));
   return issued;
@@ -148,12 +153,38 @@ void PlanBuilder::WaitForGroup(const std::vector<Producer>& producers, size_t gr
   Emit(kir::BarSync{});
 }
 
+// How many asynchronous groups are committed after `group` of t when it is waited for: the later ones of t, and all of t + 1 … t + D (or D − 1 before this
+// iteration's issue).
+int PlanBuilder::CommittedAfter(const std::vector<Producer>& producers, size_t group, int ahead) {
+  absl::flat_hash_set<size_t> all, later;
+  for (const Producer& p : producers) {
+    if (p.async) all.insert(p.group);
+    if (p.async && p.group > group) later.insert(p.group);
+  }
+  return static_cast<int>(later.size() + all.size() * static_cast<size_t>(group == 0 ? ahead - 1 : ahead));
+}
+
+// Whether the sums of the loop's products leave no registers for a second block on the SM.
+bool PlanBuilder::FillsSm(const For& loop) const {
+  absl::flat_hash_set<BufferId> sums;
+  for (const Stmt& stmt : loop.body) {
+    if (auto* gemm = std::get_if<Gemm>(&stmt.op)) sums.insert(gemm->c.buffer);
+  }
+  int64_t registers = 0;  // of a thread
+  for (BufferId id : sums) registers += k_.buffers[buffers_.at(id)].layout.regs() * DTypeBytes(s_.buffer(id).dtype) / 4;
+  return 2 * registers * s_.warps * kLanes > s_.target.registers_per_sm;
+}
+
 absl::Status PlanBuilder::EmitPipelined(const For& loop, std::vector<Producer> producers) {
   const int64_t versions = std::max<int64_t>(2, NumStages(s_.E(), loop));
   const int ahead = static_cast<int>(versions - 1);
   const int groups = static_cast<int>(producers.back().group) + 1;
   for (const Producer& producer : producers) k_.buffers[buffers_[producer.copy->dst.buffer]].versions = versions;
-  s_.report += Cat("  pipeline", Where(s_.program, loc_), ": ", producers.size(), " copies in ", groups, " groups, ", versions, " versions\n");
+  const AheadProduct product = FindAheadProduct(loop, producers);
+  const bool apart = product.gemm == nullptr && groups == 1 && !wgmma_ && FillsSm(loop);
+  if (apart) std::ranges::stable_sort(producers, {}, &Producer::use);
+  s_.report += Cat("  pipeline", Where(s_.program, loc_), ": ", producers.size(), " copies in ", groups, " groups, ", versions, " versions",
+                   apart ? ", each before what uses its tile\n" : "\n");
 
   TILERT_ASSIGN_OR_RETURN(const Expr begin, BlockExpr(loop.begin));
   TILERT_ASSIGN_OR_RETURN(const Expr end, BlockExpr(loop.end));
@@ -162,9 +193,7 @@ absl::Status PlanBuilder::EmitPipelined(const For& loop, std::vector<Producer> p
   FillNow({});
   const std::vector<BufferId> older = outstanding_;
   const SourceLoc loc = loc_;
-  if (const AheadProduct product = FindAheadProduct(loop, producers); product.gemm != nullptr) {
-    return EmitAhead(loop, product, producers, begin, limit, versions);
-  }
+  if (product.gemm != nullptr) return EmitAhead(loop, product, producers, begin, limit, versions);
   TILERT_RETURN_IF_ERROR(FillPipeline(loop, producers, ahead, limit, versions));
 
   const VarId t = NewVar("t");
@@ -178,20 +207,21 @@ absl::Status PlanBuilder::EmitPipelined(const For& loop, std::vector<Producer> p
 
   ++loops_;
   outstanding_ = older;
-  int waited = 0;  // groups waited for in this iteration
+  int waited = 0;     // groups waited for in this iteration
+  size_t issued = 0;  // copies of t + D so far
+  // The copies whose tiles statement `use` is the first to use, and those before them.
+  const auto issue_until = [&](size_t use) -> absl::Status {
+    size_t end = issued;
+    while (end < producers.size() && (!apart || producers[end].use <= use)) ++end;
+    const size_t first = std::exchange(issued, end);
+    if (first == end) return absl::OkStatus();
+    return IssueStage(loop, producers, AddIndex(k_.exprs, VarExpr(t), ahead), limit, versions, first, end);
+  };
   const auto wait_next = [&]() -> absl::Status {
-    // Groups committed after this one: the later ones of t, and all of t + 1 … t + D (or D − 1 before this iteration's issue).
-    int later = 0, all = 0;  // asynchronous groups
-    for (int group = 0; group < groups; ++group) {
-      const bool async = std::any_of(producers.begin(), producers.end(), [&](const Producer& p) { return p.async && static_cast<int>(p.group) == group; });
-      later += async && group > waited;
-      all += async;
-    }
-    const int pending = later + all * (waited == 0 ? ahead - 1 : ahead);
-    WaitForGroup(producers, static_cast<size_t>(waited), pending);
+    WaitForGroup(producers, static_cast<size_t>(waited), CommittedAfter(producers, static_cast<size_t>(waited), ahead));
     outstanding_.clear();
     if (waited++ > 0) return absl::OkStatus();
-    return IssueStage(loop, producers, AddIndex(k_.exprs, VarExpr(t), ahead), limit, versions);
+    return issue_until(producers.front().use);
   };
   for (size_t i = 0; i < loop.body.size(); ++i) {
     const Stmt& stmt = loop.body[i];
@@ -203,6 +233,7 @@ absl::Status PlanBuilder::EmitPipelined(const For& loop, std::vector<Producer> p
       while (read.contains(p.copy->dst.buffer) && waited <= static_cast<int>(p.group)) TILERT_RETURN_IF_ERROR(wait_next());
     }
     if (waited == 0) TILERT_RETURN_IF_ERROR(wait_next());
+    TILERT_RETURN_IF_ERROR(issue_until(i));
     Acquire(loop.body, i);
     Prepare(stmt);
     TILERT_RETURN_IF_ERROR(EmitStmt(stmt));

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/status_util.h"
+#include "kernel_mutation.h"
 #include "lowering/target.h"
 #include "nvrtc_harness.h"
 #include "program_sim.h"
@@ -373,6 +374,48 @@ TEST(GemmBodies, CopiesAreSharedOutToSteps) {
     for (const int64_t k : {0, 60, 120, 64 * stages, 64 * stages + 100})
       comparison.ExpectAgrees(MakeArgs(Typed{{kF16, {70, k}}, {kF16, {64, k}}, {kF16, {70, 64}}}, 1, {}), kHalf,
                               Cat(stages, " stages, K = ", k));
+  }
+}
+
+// By cp.async: where the sums of two products leave no registers for a second block on the SM, each tile is copied before the
+// product that is the first to use it; else all stand behind the barrier.
+TEST(GemmBodies, CopiesStandBeforeTheirProducts) {
+  for (const auto& [columns, stages] : {std::pair(160, 2), {160, 3}, {64, 3}}) {
+    const Program program = Compiled("gate_up", Cat("bm=128 bk=32 bn=", columns, " stages=", stages));
+    const absl::StatusOr<std::vector<kir::Kernel>> kernels = PlanAll(program, FastArgClass(program), "sm_80");
+    ASSERT_TRUE(kernels.ok()) << kernels.status();
+    const auto is_product = [](const kir::Stmt& stmt) {
+      const auto* steps = std::get_if<kir::For>(&stmt.op);
+      return steps != nullptr && std::any_of(steps->body.begin(), steps->body.end(),
+                                             [](const kir::Stmt& inner) { return std::holds_alternative<kir::Mma>(inner.op); });
+    };
+    std::string order;  // of barriers, copies, commits and products
+    for (const kir::Stmt& stmt : kernels->front().body) {
+      const auto* loop = std::get_if<kir::For>(&stmt.op);
+      if (loop == nullptr || std::none_of(loop->body.begin(), loop->body.end(), is_product)) continue;
+      for (const kir::Stmt& inner : loop->body) {
+        if (std::holds_alternative<kir::BarSync>(inner.op)) order += 'b';
+        if (std::holds_alternative<kir::CpAsyncCommit>(inner.op)) order += ';';
+        if (const auto* guarded = std::get_if<kir::If>(&inner.op)) order += std::string(guarded->then_body.size(), 'c');
+        if (is_product(inner)) order += 'p';
+      }
+    }
+    EXPECT_EQ(order, columns == 160 ? "bccpc;p" : "bccc;pp") << columns << " columns, " << stages << " stages";
+    const auto args = [columns = columns](int64_t k) {
+      return MakeArgs(Typed{{kF16, {70, k}}, {kF16, {columns, k}}, {kF16, {columns, k}}, {kF16, {70, columns}}});
+    };
+    Comparison comparison(program);  // iterations: none, fewer than versions, as many, more
+    for (const int64_t k : {0, 20, 32 * stages, 32 * stages + 50}) {
+      comparison.ExpectAgrees(args(k), {0x1p-10, 1000 * 0x1p-23, 0x1p-14},
+                              Cat(columns, " columns, ", stages, " stages, K = ", k));
+      if (HasFatalFailure()) return;
+    }
+    for (const Mutant& mutant : SynchronisationMutants(kernels->front())) {
+      Args run = args(32 * 5);
+      const SimOptions options{.seed = 1, .interleavings = 1, .blocks = 1};
+      const absl::Status status = SimulateAll(program, {mutant.kernel}, run.tensors(), run.scalars, options);
+      EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << "nothing is wrong " << mutant.what;
+    }
   }
 }
 
