@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "frontend/builtin_tables.h"
 #include "frontend/evaluator.h"
 #include "ir/status_util.h"
@@ -73,6 +74,7 @@ Value ToBool(Evaluator& e, const Args& args) {
 }
 
 Value ToString(Evaluator& e, const Args& args) { return args.Has("value") ? e.Text(ToText(args["value"])) : e.Text(""); }
+Value Repr(Evaluator& e, const Args& args) { return e.Text(ToRepr(args["value"])); }
 
 // min and max: of known values by comparison, else as operators of the program.
 Value Extreme(Evaluator& e, const Args& args, ast::CompareOp better, ExprOp op) {
@@ -267,6 +269,10 @@ Value Round(Evaluator& e, const Args& args) {
   if (!args.Has("digits")) return std::abs(*d) < 9e18 ? Value(static_cast<int64_t>(std::nearbyint(*d))) : value;
   const auto digits = e.Int(args["digits"], args.RangeOf("digits"), "digits");
   if (!digits) return Poison{};
+  if (*digits >= 0) {
+    const int decimals = static_cast<int>(std::min<int64_t>(*digits, 400));
+    return std::strtod(absl::StrFormat("%.*f", decimals, *d).c_str(), nullptr);
+  }
   const double scale = std::pow(10.0, static_cast<double>(*digits));
   return std::nearbyint(*d * scale) / scale;
 }
@@ -281,7 +287,7 @@ absl::Span<const Builtin> PythonBuiltins() {
       {"float", "value", ToFloat},
       {"bool", "value", ToBool},
       {"str", "value?", ToString},
-      {"repr", "value", ToString},
+      {"repr", "value", Repr},
       {"min", "*", Min},
       {"max", "*", Max},
       {"abs", "value", Absolute},

@@ -120,7 +120,14 @@ Value Evaluator::MakeFunction(const ast::FunctionDef& definition) {
   function->defaults = Defaults(definition.params);
   for (auto decorator = definition.decorators.rbegin(); decorator != definition.decorators.rend(); ++decorator)
     Decorate(*decorator, function);
-  return static_cast<const FunctionObject*>(function);
+  Value result = static_cast<const FunctionObject*>(function);
+  if (function->is_prim_func || function->is_macro || function->is_jit) return result;
+  for (auto decorator = definition.decorators.rbegin(); decorator != definition.decorators.rend(); ++decorator) {
+    const auto* call = (*decorator)->As<ast::Call>();
+    if (!Eval(call ? call->callee : *decorator).Object<const FunctionObject>()) continue;  // of the host
+    result = CallValue(Eval(*decorator), {result}, (*decorator)->range);
+  }
+  return result;
 }
 
 // Decorators of the language set flags; those of the host program change nothing that matters here.

@@ -35,6 +35,8 @@ class Evaluator : public Context {
  protected:
   // Runs the body of a function in frame_ and scope_.
   virtual void RunFunctionBody(const FunctionObject& function) = 0;
+  // Runs one statement of the module.
+  virtual void RunStatement(const ast::Stmt& stmt) = 0;
 
   // Binds the names of a target.
   virtual void Assign(ast::ExprPtr target, const Value& value, ast::ExprPtr source) = 0;

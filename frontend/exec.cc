@@ -79,7 +79,10 @@ Interpreter::Flow Interpreter::Exec(const ast::Stmt& stmt) {
             return Flow::kNormal;
           },
           [&](const ast::Return& node) { return ExecReturn(node, range); },
-          [&](const ast::Delete&) { return Flow::kNormal; },
+          [&](const ast::Delete& node) {
+            for (const ast::ExprPtr target : node.targets) Delete(target);
+            return Flow::kNormal;
+          },
           [&](const ast::Raise& node) { return ExecRaise(node, range); },
           [&](const ast::Try&) {
             return refuse("try is not supported in a function that makes a kernel", "check the condition with if");

@@ -149,6 +149,31 @@ void Interpreter::AssignSubscript(const ast::Subscript& target, const Value& val
   sequence->items[*i < 0 ? *i + size : *i] = value;
 }
 
+// Items of lists and dicts; of a name nothing depends on whether it is still there.
+void Interpreter::Delete(ast::ExprPtr target) {
+  if (const auto* sequence = target->As<ast::Sequence>()) {
+    for (const ast::ExprPtr item : sequence->items) Delete(item);
+    return;
+  }
+  if (target->As<ast::Name>()) return;
+  const auto* subscript = target->As<ast::Subscript>();
+  const Value object = subscript ? Eval(subscript->value) : Value(NoneValue{});
+  const Value index = subscript ? Eval(subscript->index) : Value(NoneValue{});
+  if (object.poisoned() || index.poisoned() || object.Is<Host>()) return;
+  if (auto* dict = object.Object<DictObject>()) {
+    const auto found = std::find_if(dict->items.begin(), dict->items.end(), [&](const auto& item) { return Equal(item.first, index); });
+    if (found != dict->items.end()) return void(dict->items.erase(found));
+  }
+  auto* list = object.Object<SequenceObject>();
+  const auto* at = index.As<int64_t>();
+  if (list != nullptr && list->kind == SequenceKind::kList && at != nullptr) {
+    const auto size = static_cast<int64_t>(list->items.size());
+    const int64_t i = *at < 0 ? *at + size : *at;
+    if (i >= 0 && i < size) return void(list->items.erase(list->items.begin() + i));
+  }
+  Fail(target->range, "only items that a list or dict has can be deleted", "make a list of what stays");
+}
+
 void Interpreter::StoreRegion(const BufferRegion& region, const Value& value, SourceRange range) {
   const std::string& name = region.buffer.buffer().name;
   if (!in_launch_) {

@@ -34,6 +34,7 @@ class Interpreter : public Evaluator {
   enum class Flow : uint8_t { kNormal, kBreak, kContinue, kReturn, kStop };
 
   void RunFunctionBody(const FunctionObject& function) override { ExecBody(function.definition->body); }
+  void RunStatement(const ast::Stmt& stmt) override { Exec(stmt); }
 
   // --- exec.cc
   Flow ExecBody(const ast::Body& body);
@@ -53,6 +54,7 @@ class Interpreter : public Evaluator {
   void AssignName(const std::string& name, const Value& value, SourceRange range, bool copies);
   void AssignSubscript(const ast::Subscript& target, const Value& value, SourceRange range);
   void StoreRegion(const BufferRegion& region, const Value& value, SourceRange range);
+  void Delete(ast::ExprPtr target);
   void AssignAugmented(const ast::AugAssign& node, SourceRange range);
   void AssignAnnotated(const ast::AnnAssign& node, SourceRange range);
   Value Bind(const std::string& name, const Value& value, SourceRange range);

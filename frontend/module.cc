@@ -1,6 +1,7 @@
 // The names of the module: found without running it, evaluated when a kernel asks.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/bindings.h"
@@ -35,6 +36,50 @@ const ast::Stmt* FindBinding(const ast::Body& body, const std::string& name) {
   return found;
 }
 
+// The name at the root of A[i], A[i][j] and A.b.
+std::string RootName(ast::ExprPtr expr) {
+  for (;;) {
+    if (const auto* name = expr->As<ast::Name>()) return name->id;
+    const auto* subscript = expr->As<ast::Subscript>();
+    const auto* attribute = expr->As<ast::Attribute>();
+    if (subscript == nullptr && attribute == nullptr) return "";
+    expr = subscript ? subscript->value : attribute->value;
+  }
+}
+
+// The names whose lists and dicts the statement changes in place.
+void ForEachChangedName(const ast::Stmt& stmt, const std::function<void(const std::string&)>& visit) {
+  static constexpr std::string_view kMethods[] = {"append", "extend", "insert",  "pop",        "remove", "clear",  "sort",
+                                                  "reverse", "update", "popitem", "setdefault", "add",    "discard"};
+  const auto item = [&](ast::ExprPtr target) {
+    if (target->As<ast::Subscript>()) visit(RootName(target));
+  };
+  if (const auto* statement = stmt.As<ast::ExprStmt>()) {
+    const auto* call = statement->value->As<ast::Call>();
+    const auto* method = call ? call->callee->As<ast::Attribute>() : nullptr;
+    if (method && std::find(std::begin(kMethods), std::end(kMethods), method->name) != std::end(kMethods))
+      visit(RootName(method->value));
+  } else if (const auto* assign = stmt.As<ast::Assign>()) {
+    for (const ast::ExprPtr target : assign->targets) item(target);
+  } else if (const auto* augmented = stmt.As<ast::AugAssign>()) {
+    item(augmented->target);
+  } else if (const auto* deletion = stmt.As<ast::Delete>()) {
+    for (const ast::ExprPtr target : deletion->targets) {
+      if (const auto* sequence = target->As<ast::Sequence>()) {
+        for (const ast::ExprPtr part : sequence->items) item(part);
+      } else {
+        item(target);
+      }
+    }
+  }
+}
+
+bool Changes(const ast::Stmt& stmt, const std::string& name) {
+  bool found = false;
+  ForEachChangedName(stmt, [&](const std::string& changed) { found |= changed == name; });
+  return found;
+}
+
 std::optional<double> MathConstant(const std::string& path) {
   if (path == "math.pi") return M_PI;
   if (path == "math.e") return M_E;
@@ -63,6 +108,7 @@ void Evaluator::IndexModule(const ast::Body& body, const ast::Stmt* owner) {
       if (bindings.empty() || bindings.back() != binding) bindings.push_back(binding);
     };
     ForEachBoundName(*stmt, note);
+    ForEachChangedName(*stmt, note);
     if (const auto* choice = stmt->As<ast::If>()) {
       if (MentionsMainGuard(choice->condition)) continue;
       IndexModule(choice->then, owner ? owner : stmt);
@@ -121,7 +167,10 @@ Value Evaluator::EvalBindings(const std::string& name, const std::vector<const a
     if (last == 0) return Host{Intern(name)};
   }
   size_t first = last;
-  while (first > 0 && (bindings[first]->As<ast::AugAssign>() || bindings[first]->As<ast::If>())) --first;
+  const auto goes_on = [&](const ast::Stmt& stmt) {
+    return stmt.As<ast::AugAssign>() || stmt.As<ast::If>() || Changes(stmt, name);
+  };
+  while (first > 0 && goes_on(*bindings[first])) --first;
   partial_globals_.erase(name);
   for (size_t i = first; i <= last; ++i) ApplyBinding(name, *bindings[i], range);
   const auto value = partial_globals_.find(name);
@@ -135,6 +184,7 @@ Value Evaluator::EvalBindings(const std::string& name, const std::vector<const a
 
 // What the statement makes of the value that the name has so far, in partial_globals_.
 void Evaluator::ApplyBinding(const std::string& name, const ast::Stmt& stmt, SourceRange range) {
+  if (Changes(stmt, name)) return RunStatement(stmt);
   if (const auto* augmented = stmt.As<ast::AugAssign>()) {
     const auto sofar = partial_globals_.find(name);
     const Value old = sofar == partial_globals_.end() ? Value(Poison{}) : sofar->second;
@@ -155,7 +205,7 @@ void Evaluator::ApplyBinding(const std::string& name, const ast::Stmt& stmt, Sou
   }
   const bool truth = Truth(condition, choice->condition->range).value_or(false);
   for (const ast::Stmt* inner : truth ? choice->then : choice->otherwise) {
-    if (FindBinding({inner}, name)) ApplyBinding(name, *inner, range);
+    if (FindBinding({inner}, name) || Changes(*inner, name)) ApplyBinding(name, *inner, range);
   }
 }
 

@@ -11,14 +11,18 @@
 namespace tilert::frontend {
 namespace {
 
+// As Python writes it: the fewest digits that give it back, with an exponent from 1e16 on and below 1e-4.
 std::string FloatText(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   std::string text;
-  for (int digits = 1; digits <= 17; ++digits) {
+  int digits = 1;
+  for (; digits <= 17; ++digits) {
     text = absl::StrFormat("%.*g", digits, value);
     if (std::strtod(text.c_str(), nullptr) == value) break;
   }
+  if (const double magnitude = std::abs(value); magnitude >= 1e-4 && magnitude < 1e16 && text.find('e') != std::string::npos)
+    text = absl::StrFormat("%.0f", value);
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 

@@ -106,5 +106,34 @@ TEST(Order, ValuesAreComputedWhereTheyStand) {
   }
 }
 
+// What Python computes, at compile time.
+TEST(Order, CompileTimeValuesAreThoseOfPython) {
+  const std::pair<const char*, double> cases[] = {
+      {"a = [1, 2, 3]\ndel a[0]\nx = a[0] * 10 + len(a)", 22},
+      {"a = {1: 2, 3: 4}\ndel a[1], a[3]\nx = len(a)", 0},
+      {"def twice(f):\n    return lambda *k: f(*k) * 2\n@twice\ndef g(q):\n    return q + 1\nx = g(4)", 10},
+      {"def times(n):\n    return lambda f: lambda q: f(q) * n\n@times(3)\ndef g(q):\n    return q + 1\nx = g(4)", 15},
+      {"a = [1]\na.append(4)\na[0] = 7\nx = a[0] * 10 + a[1]", 74},
+      {"a = {1: [2]}\na[1].append(5)\na[2] = 3\na[2] += 1\nx = len(a[1]) * 10 + a[2]", 24},
+      {"a = [1]\nif len(a) == 1:\n    a.append(5)\na += [6]\nx = a[1] * 10 + a[2]", 56},
+      {"x = round(2.675, 2)", 2.67},
+      {"x = round(2.5) * 100 + round(1234.5, -2)", 1400},
+      {"x = len(repr('a')) * 10 + len(str('a'))", 31},
+      {"x = int(str(100000.0) == '100000.0') + int(str(1e16) == '1e+16') + int(str(123456.75) == '123456.75')", 3},
+      {"x = int(str(0.0001) == '0.0001') + int(str(0.00001) == '1e-05') + int(str(1500000.0) == '1500000.0')", 3},
+  };
+  for (const auto& [text, expected] : cases) {
+    SCOPED_TRACE(text);
+    const std::string source = std::string(text) +
+                               "\n@T.prim_func\ndef k(A: T.Tensor((1,), \"float64\")):\n    with T.Kernel(1, threads=32):\n"
+                               "        A[0] = T.float64(float(x))\n";
+    const absl::StatusOr<Program> program = Compile(WithImports(source), "test.py", "k", {});
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    Array a(DType::kFloat64, {1});
+    ExpectRuns(*program, {&a});
+    EXPECT_EQ(a[0], expected);
+  }
+}
+
 }  // namespace
 }  // namespace tilert::frontend
