@@ -161,7 +161,8 @@ void Interpreter::Delete(ast::ExprPtr target) {
   const Value index = subscript ? Eval(subscript->index) : Value(NoneValue{});
   if (object.poisoned() || index.poisoned() || object.Is<Host>()) return;
   if (auto* dict = object.Object<DictObject>()) {
-    const auto found = std::find_if(dict->items.begin(), dict->items.end(), [&](const auto& item) { return Equal(item.first, index); });
+    const auto is_it = [&](const auto& item) { return Equal(item.first, index); };
+    const auto found = std::find_if(dict->items.begin(), dict->items.end(), is_it);
     if (found != dict->items.end()) return void(dict->items.erase(found));
   }
   auto* list = object.Object<SequenceObject>();
