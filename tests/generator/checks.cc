@@ -205,7 +205,8 @@ bool Checker::Compiles(const Lowered& lowered, const std::string& arch) {
   if (!cubin.ok) return Fault(Cat("compile ", arch), cubin.complaints);
   // printf is a call, across which ptxas keeps no wgmma unfinished, wherever it stands: C7510.
   size_t remark = cubin.log.find("C75");
-  while (remark != std::string::npos && Prints(special_) && cubin.log.compare(remark, 5, "C7510") == 0) remark = cubin.log.find("C75", remark + 1);
+  while (remark != std::string::npos && Prints(special_) && cubin.log.compare(remark, 5, "C7510") == 0)
+    remark = cubin.log.find("C75", remark + 1);
   if (remark != std::string::npos) return Fault(Cat("remark ", arch), cubin.log.substr(remark, 200));
   return true;
 }
