@@ -47,12 +47,11 @@ endfunction()
 # The same, for the time that templates take. Off in the daily build, where a changed source compiles alone.
 option(TILERT_UNITY "Compile the sources of a topic as one" OFF)
 
-# tilert_layer(NAME target FOLDER folder DEPS targets... PCH headers... TOPICS words...): the static, position-independent library of
-# one folder. Its sources are all *.cc below the folder except main.cc. PCH: what most of them include beside cmake/pch.h.
-# TOPICS: the sources word.cc and word_*.cc of each, or those in folder/word, may be compiled as one. REST: those of no topic too. What one program links
+# tilert_layer(NAME target FOLDER folder DEPS targets... TOPICS words...): the static, position-independent library of one folder. Its
+# sources are all *.cc below the folder except main.cc. TOPICS: the sources word.cc and word_*.cc of each, or those in folder/word, may be compiled as one. REST: those of no topic too. What one program links
 # and another does not belongs apart: an object is linked as a whole.
 function(tilert_layer)
-  cmake_parse_arguments(arg "REST" "NAME;FOLDER" "DEPS;PCH;TOPICS" ${ARGN})
+  cmake_parse_arguments(arg "REST" "NAME;FOLDER" "DEPS;TOPICS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${arg_FOLDER}/*.cc" "${PROJECT_SOURCE_DIR}/${arg_FOLDER}/*.h")
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   set(compiled ${sources})
@@ -64,8 +63,11 @@ function(tilert_layer)
   add_library(${arg_NAME} STATIC ${sources})
   target_link_libraries(${arg_NAME} PUBLIC ${arg_DEPS} tilert_options)
   tilert_properties(${arg_NAME})
-  list(TRANSFORM arg_PCH PREPEND "${PROJECT_SOURCE_DIR}/")
-  tilert_precompile(${arg_NAME} ${arg_PCH})
+  if(arg_NAME STREQUAL "tilert_ir")
+    tilert_precompile(${arg_NAME} "${PROJECT_SOURCE_DIR}/ir/program.h")  # which all layers include
+  else()
+    tilert_precompiled_as(${arg_NAME} tilert_ir)
+  endif()
   if(TILERT_UNITY)
     # Not by UNITY_BUILD: it includes by absolute paths, which hides the objects of another clone from ccache.
     if(arg_REST)

@@ -37,11 +37,12 @@ Args Absolute(Args args) {
 }
 
 testing::AssertionResult Near(const Array& got, const Array& expected, const Array* magnitude, const Bound& bound) {
-  for (int64_t e = 0; e < expected.size(); ++e) {
-    const double a = got[e], b = expected[e];
+  const std::vector<double> left = got.Values(), right = expected.Values();
+  for (size_t e = 0; e < right.size(); ++e) {
+    const double a = left[e], b = right[e];
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    const double allowed =
-        bound.relative * std::fabs(b) + (magnitude != nullptr ? bound.of_magnitude * (*magnitude)[e] : 0) + bound.absolute;
+    const double sizes = magnitude != nullptr ? bound.of_magnitude * (*magnitude)[static_cast<int64_t>(e)] : 0;
+    const double allowed = bound.relative * std::fabs(b) + sizes + bound.absolute;
     if (!(std::fabs(a - b) <= allowed)) {
       return testing::AssertionFailure() << "element " << e << " of " << expected.size() << ": simulated " << a << ", executed "
                                          << b << ", allowed " << allowed;

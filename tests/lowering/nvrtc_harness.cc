@@ -13,6 +13,7 @@ namespace {
 using NvrtcProgram = void*;
 
 struct Api {
+  int (*version)(int*, int*) = nullptr;
   int (*create)(NvrtcProgram*, const char*, const char*, int, const char* const*, const char* const*) = nullptr;
   int (*destroy)(NvrtcProgram*) = nullptr;
   int (*compile)(NvrtcProgram, int, const char* const*) = nullptr;
@@ -36,11 +37,11 @@ const Api* LoadApi() {
       *function = reinterpret_cast<std::remove_pointer_t<decltype(function)>>(dlsym(handle, name));
       return *function != nullptr;
     };
-    const bool all = find(&loaded->create, "nvrtcCreateProgram") && find(&loaded->destroy, "nvrtcDestroyProgram") &&
-                     find(&loaded->compile, "nvrtcCompileProgram") && find(&loaded->log_size, "nvrtcGetProgramLogSize") &&
-                     find(&loaded->log, "nvrtcGetProgramLog") && find(&loaded->cubin_size, "nvrtcGetCUBINSize") &&
-                     find(&loaded->cubin, "nvrtcGetCUBIN") && find(&loaded->ptx_size, "nvrtcGetPTXSize") &&
-                     find(&loaded->ptx, "nvrtcGetPTX");
+    const bool all = find(&loaded->version, "nvrtcVersion") && find(&loaded->create, "nvrtcCreateProgram") &&
+                     find(&loaded->destroy, "nvrtcDestroyProgram") && find(&loaded->compile, "nvrtcCompileProgram") &&
+                     find(&loaded->log_size, "nvrtcGetProgramLogSize") && find(&loaded->log, "nvrtcGetProgramLog") &&
+                     find(&loaded->cubin_size, "nvrtcGetCUBINSize") && find(&loaded->cubin, "nvrtcGetCUBIN") &&
+                     find(&loaded->ptx_size, "nvrtcGetPTXSize") && find(&loaded->ptx, "nvrtcGetPTX");
     return all ? loaded : nullptr;
   }();
   return api;
@@ -88,7 +89,11 @@ TestCubin CompileForTest(const std::string& source, const std::string& arch) {
   if (api.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr) != 0) return result;
   const bool is_virtual = arch.rfind("compute_", 0) == 0;
   const std::string arch_flag = "--gpu-architecture=" + arch;
-  std::vector<const char*> flags = {arch_flag.c_str(), "--std=c++17"};
+  // As the runtime compiles.
+  std::vector<const char*> flags = {arch_flag.c_str(), "--std=c++17", "-default-device", "--builtin-move-forward=false",
+                                    "--builtin-initializer-list=false"};
+  int major = 0, minor = 0;
+  if (api.version(&major, &minor) == 0 && (major > 12 || (major == 12 && minor >= 4))) flags.push_back("--minimal");
   if (!is_virtual) flags.push_back("--ptxas-options=-v");
   result.ok = api.compile(program, static_cast<int>(flags.size()), flags.data()) == 0;
   result.log = Fetch(program, api.log_size, api.log);
