@@ -146,6 +146,15 @@ template <class T, int kCount> DEV void settle(T (&r)[kCount]) {
 UNROLL
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(r[i]) :: "memory");
 }
+// Registers that nobody has set: no instruction.
+template <int kCount> DEV void unset(float (&r)[kCount]) {
+UNROLL
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "=f"(r[i]));
+}
+template <class T, int kCount> DEV void unset(T (&r)[kCount]) {
+UNROLL
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "=r"(r[i]));
+}
 // A value that the compiler knows nothing about: accumulators that are cleared in a branch stay in their registers, where knowing it would make
 // a second copy of the code that follows.
 DEV float opaque(float x) { asm volatile("" : "+f"(x)); return x; }
