@@ -104,22 +104,34 @@ class Executor {
     return RunBlocks(state, blocks);
   }
 
+  // Blocks of a cooperative launch may wait for each other: each has a thread of its own.
   absl::Status RunBlocks(LaunchState& state, int64_t blocks) {
+    constexpr int64_t kMostTogether = 1024;
+    const bool together = state.plan.launch->cooperative;
+    const auto refused = [&](const Launch& launch) {
+      const std::string message = Cat("launch '", launch.name, "' is cooperative: its ", blocks,
+                                      " blocks run at the same time, more than there are threads for; launch fewer");
+      return exec::Located(program_, launch.loc, absl::ResourceExhaustedError(message));
+    };
+    if (together && blocks > kMostTogether) return refused(*state.plan.launch);
     const int wanted =
         options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    const int workers = static_cast<int>(std::min<int64_t>(wanted, blocks));
+    const int64_t workers = together ? blocks : std::min<int64_t>(wanted, blocks);
     Queue queue{blocks, options_.seed};
     std::vector<std::thread> threads;
-    for (int k = 1; k < workers; ++k) {
+    bool all_started = true;
+    for (int64_t k = 1; k < workers; ++k) {
       try {
         threads.emplace_back([&] { Work(state, queue); });
       } catch (const std::system_error&) {
-        break;  // the system has no more threads: those there are do the work
+        all_started = false;
+        state.stop = together;
+        break;  // the system has no more threads: where blocks need not run together, those there are do the work
       }
     }
     Work(state, queue);
     for (std::thread& thread : threads) thread.join();
-    return queue.status;
+    return all_started || !together ? queue.status : refused(*state.plan.launch);
   }
 
   // Blocks not yet taken, and the first error in the order of blocks among those seen.

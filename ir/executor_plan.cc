@@ -34,10 +34,6 @@ class Planner {
 
   absl::Status Plan(const Launch& launch) {
     plan_.launch = &launch;
-    if (launch.cooperative) {
-      return Located(program_, launch.loc,
-                     absl::UnimplementedError(Cat("the executor does not run cooperative launches yet ('", launch.name, "')")));
-    }
     for (VarId var : launch.block_vars) compiler_.DeclareBlockVar(var);
     Survey(launch.body, false);
     TILERT_ASSIGN_OR_RETURN(plan_.body, PlanBlock(launch.body, Mode::kBlock));

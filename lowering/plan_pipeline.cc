@@ -35,7 +35,7 @@ bool UsedOutside(const Program& program, const Block& block, const For& loop, Bu
       if (loads) return true;
       continue;
     }
-    if (BuffersRead(program, stmt).contains(buffer) || BuffersWritten(stmt).contains(buffer)) return true;
+    if (BuffersTouched(program, stmt).contains(buffer)) return true;
   }
   return false;
 }
@@ -171,7 +171,7 @@ bool PlanBuilder::FillsSm(const For& loop) const {
     if (auto* gemm = std::get_if<Gemm>(&stmt.op)) sums.insert(gemm->c.buffer);
   }
   int64_t registers = 0;  // of a thread
-  for (BufferId id : sums) registers += k_.buffers[buffers_.at(id)].layout.regs() * DTypeBytes(s_.buffer(id).dtype) / 4;
+  for (BufferId id : sums) registers += s_.fragments.at(id).regs() * DTypeBytes(s_.buffer(id).dtype) / 4;
   return 2 * registers * s_.warps * kLanes > s_.target.registers_per_sm;
 }
 

@@ -186,10 +186,8 @@ bool PlanBuilder::CanStartFromZero(const Stmt& stmt, BufferId acc) {
 
 void PlanBuilder::FillBefore(const Stmt& stmt) {
   if (lazy_fills_.empty() || std::holds_alternative<Fill>(stmt.op) || std::holds_alternative<For>(stmt.op)) return;
-  absl::flat_hash_set<BufferId> touched = BuffersRead(s_.program, stmt);
-  for (BufferId id : BuffersWritten(stmt)) touched.insert(id);
   std::vector<BufferId> now;
-  for (BufferId id : touched) {
+  for (BufferId id : BuffersTouched(s_.program, stmt)) {
     const auto it = buffers_.find(id);
     if (it == buffers_.end() || !lazy_fills_.contains(it->second)) continue;
     if (!CanStartFromZero(stmt, it->second)) now.push_back(it->second);

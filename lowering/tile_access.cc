@@ -50,6 +50,12 @@ absl::flat_hash_set<BufferId> BuffersWritten(const Stmt& root) {
   return written;
 }
 
+absl::flat_hash_set<BufferId> BuffersTouched(const Program& program, const Stmt& stmt) {
+  absl::flat_hash_set<BufferId> touched = BuffersRead(program, stmt);
+  touched.merge(BuffersWritten(stmt));
+  return touched;
+}
+
 bool ReadsDirectly(const Program& program, const Stmt& stmt, BufferId buffer) {
   bool reads = false;
   DirectReads(program, stmt, [&](BufferId id) { reads |= id == buffer; });

@@ -84,10 +84,7 @@ class BlockValues {
       if (IsFragmentLoad(node) && !values_.contains(e.id)) loads.push_back(e);
     });
     for (const Expr load : loads) {
-      const VarId var = s_.NewVar(s_.buffer(static_cast<BufferId>(s_.E()[load].i)).name + "_value");
-      s_.program.vars[var].dtype = s_.E()[load].dtype;
-      out.push_back({Let{var, load}, loc});
-      values_[load.id] = s_.VarExpr(var);
+      values_[load.id] = s_.Bind(s_.buffer(static_cast<BufferId>(s_.E()[load].i)).name + "_value", load, loc, out);
     }
   }
 

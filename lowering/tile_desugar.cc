@@ -96,16 +96,9 @@ class Desugar {
 
   // `region` as a whole new buffer of `scope`, filled by a copy; of elements of `dtype` if given.
   absl::StatusOr<Region> CopyInto(const Region& region, Scope scope, const SourceLoc& loc, Block& out, DType dtype = DType::kInvalid) {
-    const std::vector<int64_t> extents = s_.Extents(region.extent);
-    if (!AllKnown(extents)) {
-      return InvalidArgument("the region of '", s_.buffer(region.buffer).name, "' has an extent that is not fixed", Where(s_.program, loc));
-    }
-    const Buffer& buffer = s_.buffer(region.buffer);
-    if (dtype == DType::kInvalid) dtype = buffer.dtype;
-    const BufferId copy = s_.NewBuffer(buffer.name + (scope == Scope::kShared ? "_shared" : "_frag"), dtype, scope, extents);
-    out.push_back({Alloc{copy}, loc});
-    out.push_back({Copy{region, s_.Whole(copy)}, loc});
-    return s_.Whole(copy);
+    TILERT_ASSIGN_OR_RETURN(const Region copy, s_.NewTileLike(region, scope == Scope::kShared ? "_shared" : "_frag", scope, loc, out, dtype));
+    out.push_back({Copy{region, copy}, loc});
+    return copy;
   }
 
   // The type in which a reduction or scan computes: at least float32 and as wide as both sides for floats, the result's type for
@@ -255,10 +248,7 @@ class Desugar {
 // Drops fragments that nothing reads or writes: a constant of the program may leave out the code that did.
 absl::Status DropUnused(TileState& state) {
   absl::flat_hash_set<BufferId> used;
-  for (const Stmt& stmt : state.L().body) {
-    used.merge(BuffersRead(state.program, stmt));
-    used.merge(BuffersWritten(stmt));
-  }
+  for (const Stmt& stmt : state.L().body) used.merge(BuffersTouched(state.program, stmt));
   return RewriteBlock(state.L().body, [&](Stmt stmt, Block& out) {
     auto* alloc = std::get_if<Alloc>(&stmt.op);
     if (alloc == nullptr || (state.scope(alloc->buffer) != Scope::kFragment && state.scope(alloc->buffer) != Scope::kShared) || used.contains(alloc->buffer)) out.push_back(std::move(stmt));

@@ -178,8 +178,7 @@ class FixedExtents {
   // that touches fragments stays as it is: they lie as the whole loop does.
   void CutOuter(Parallel& loop, Walk& walk) {
     const Stmt whole(loop, loc_);
-    absl::flat_hash_set<BufferId> touched = BuffersRead(s_.program, whole);
-    touched.merge(BuffersWritten(whole));
+    absl::flat_hash_set<BufferId> touched = BuffersTouched(s_.program, whole);
     ForEachStmt(loop.body, [&](const Stmt& stmt) {
       if (auto* alloc = std::get_if<Alloc>(&stmt.op)) touched.erase(alloc->buffer);  // a point's own
     });

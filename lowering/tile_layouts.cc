@@ -36,8 +36,7 @@ class LayoutSolver {
       absl::flat_hash_set<BufferId> touched;
       ForEachRoleStmt(s_, s_.L().body, parts, i, [&](const Stmt& stmt) {
         if (std::holds_alternative<Alloc>(stmt.op) || (EachPartRuns(stmt) && !std::holds_alternative<ThreadRegion>(stmt.op))) return;
-        touched.merge(BuffersRead(s_.program, stmt));
-        touched.merge(BuffersWritten(stmt));
+        touched.merge(BuffersTouched(s_.program, stmt));
       });
       ForEachRoleStmt(s_, s_.L().body, parts, i, [&](const Stmt& stmt) {
         auto* alloc = std::get_if<Alloc>(&stmt.op);

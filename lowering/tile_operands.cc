@@ -30,17 +30,14 @@ class Operands {
       const std::string name = s_.program.vars[loop->var].name;
       Hold(loop->begin, out, name + "_begin"), Hold(loop->end, out, name + "_end");
       is_pipeline_ = false;
-    } else if (auto* fill = std::get_if<Fill>(&stmt.op)) {
-      Hold(fill->dst, out);
-      if (IsRead(fill->value, [](BufferId) { return true; })) Bind(fill->value, out);  // also: of no element's thread
-    } else if (auto* copy = std::get_if<Copy>(&stmt.op)) {
-      Hold(copy->src, out), Hold(copy->dst, out);
-      if (copy->fill) Hold(copy->fill, out);
-    } else if (auto* gemm = std::get_if<Gemm>(&stmt.op)) {
-      Hold(gemm->a, out), Hold(gemm->b, out), Hold(gemm->c, out);
-    } else {
-      std::visit([&](auto& s) { if constexpr (requires { s.src.start; s.dst.start; }) Hold(s.src, out), Hold(s.dst, out); }, stmt.op);
     }
+    ForEachRegion(stmt, [&](Region& region) {
+      for (Expr& e : region.start) Hold(e, out);
+      for (Expr& e : region.extent) Hold(e, out);
+    });
+    if (auto* copy = std::get_if<Copy>(&stmt.op); copy != nullptr && copy->fill) Hold(copy->fill, out);
+    auto* fill = std::get_if<Fill>(&stmt.op);
+    if (fill != nullptr && IsRead(fill->value, [](BufferId) { return true; })) Bind(fill->value, out);  // also: of no element's thread
     out.push_back(std::move(stmt));
   }
 
@@ -53,11 +50,6 @@ class Operands {
     return found;
   }
 
-  void Hold(Region& region, Block& out) {
-    for (Expr& e : region.start) Hold(e, out);
-    for (Expr& e : region.extent) Hold(e, out);
-  }
-
   // A pipeline asks how far it goes while copies are on their way.
   void Hold(Expr& e, Block& out, const std::string& name = "operand") {
     const auto changes = [&](BufferId id) {
@@ -68,11 +60,7 @@ class Operands {
   }
 
   void Bind(Expr& e, Block& out, const std::string& name = "operand") {
-    const VarId var = s_.NewVar(name);
-    const DType dtype = s_.program.exprs[e].dtype;
-    s_.program.vars[var].dtype = dtype;
-    out.push_back({Let{var, e}, loc_});
-    e = s_.program.exprs.Leaf(ExprOp::kVar, var, dtype);
+    e = s_.Bind(name, e, loc_, out);
   }
 
   TileState& s_;

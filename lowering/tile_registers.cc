@@ -122,10 +122,8 @@ class Pressure {
 
 Set FragmentsOf(const TileState& s, const Stmt& stmt) {
   Set touched;
-  for (const Set& buffers : {BuffersRead(s.program, stmt), BuffersWritten(stmt)}) {
-    for (BufferId id : buffers) {
-      if (s.fragments.contains(id)) touched.insert(id);
-    }
+  for (BufferId id : BuffersTouched(s.program, stmt)) {
+    if (s.fragments.contains(id)) touched.insert(id);
   }
   return touched;
 }

@@ -3,18 +3,22 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/container/btree_set.h"
 #include "ir/status_util.h"
 #include "lowering/tile_access.h"
 
 namespace tilert {
 namespace {
 
+template <typename... Ops>
+bool IsOneOf(const Stmt& stmt) {
+  return (std::holds_alternative<Ops>(stmt.op) || ...);
+}
+
 // True when one of the statements is, or stands in, `root`.
 template <typename... Ops>
 bool Holds(const Stmt& root) {
   bool holds = false;
-  ForEachStmt(root, [&](const Stmt& stmt) { holds |= (std::holds_alternative<Ops>(stmt.op) || ...); });
+  ForEachStmt(root, [&](const Stmt& stmt) { holds |= IsOneOf<Ops...>(stmt); });
   return holds;
 }
 
@@ -25,20 +29,13 @@ bool LeavesLoop(const Stmt& stmt) {
   return branch != nullptr && (std::ranges::any_of(branch->then_body, LeavesLoop) || std::ranges::any_of(branch->else_body, LeavesLoop));
 }
 
-template <typename... Ops>
-bool IsOneOf(const Stmt& stmt) {
-  return (std::holds_alternative<Ops>(stmt.op) || ...);
-}
-
 bool IsFragment(const TileState& state, BufferId id) { return state.scope(id) == Scope::kFragment; }
 
 // In the order of their numbers.
 absl::btree_set<BufferId> FragmentsTouched(const TileState& state, const Stmt& stmt) {
   absl::btree_set<BufferId> touched;
-  for (const auto& buffers : {BuffersRead(state.program, stmt), BuffersWritten(stmt)}) {
-    for (BufferId id : buffers) {
-      if (IsFragment(state, id)) touched.insert(id);
-    }
+  for (BufferId id : BuffersTouched(state.program, stmt)) {
+    if (IsFragment(state, id)) touched.insert(id);
   }
   return touched;
 }
@@ -54,7 +51,6 @@ class HomeFinder {
       again = false;
       for (const auto& together : together_) again |= MakeOneHome(together);
     }
-    std::sort(found_.torn.begin(), found_.torn.end());
     return std::move(found_);
   }
 
@@ -69,7 +65,7 @@ class HomeFinder {
           }
         }
       } else if (std::holds_alternative<ThreadRegion>(stmt.op)) {
-        for (BufferId id : FragmentsTouched(s_, stmt)) Tear(id);
+        found_.torn.merge(FragmentsTouched(s_, stmt));
       } else if (EachPartRuns(stmt)) {
         TearLoads(stmt);
         for (const Block* child : ChildBlocks(stmt)) Collect(*child);
@@ -84,36 +80,30 @@ class HomeFinder {
     }
   }
 
-  void HeldBy(BufferId id, size_t part) {
-    if (const auto [home, is_new] = found_.homes.try_emplace(id, part); !is_new && home->second != part) Tear(id);
-  }
-  void Tear(BufferId id) {
-    if (std::find(found_.torn.begin(), found_.torn.end(), id) == found_.torn.end()) found_.torn.push_back(id);
+  // False where that was known.
+  bool HeldBy(BufferId id, size_t part) {
+    const auto [home, is_new] = found_.homes.try_emplace(id, part);
+    return is_new || (home->second != part && found_.torn.insert(id).second);
   }
   // What the parts look at, each for itself.
   void TearLoads(Expr root) {
     ForEachNode(s_.program.exprs, root, [&](Expr, const ExprNode& node) {
-      if (node.op == ExprOp::kLoad && IsFragment(s_, static_cast<BufferId>(node.i))) Tear(static_cast<BufferId>(node.i));
+      if (node.op == ExprOp::kLoad && IsFragment(s_, static_cast<BufferId>(node.i))) found_.torn.insert(static_cast<BufferId>(node.i));
     });
   }
   void TearLoads(const Stmt& stmt) {
     ForEachExpr(stmt, [&](Expr e) { TearLoads(e); });
   }
 
+  // The first of them that has a home gives it to the others; false where they had it.
   bool MakeOneHome(const absl::btree_set<BufferId>& together) {
-    const auto is_torn = [&](BufferId id) { return std::find(found_.torn.begin(), found_.torn.end(), id) != found_.torn.end(); };
     std::optional<size_t> home;
-    for (BufferId id : together) {
-      if (const auto known = found_.homes.find(id); !home && !is_torn(id) && known != found_.homes.end()) home = known->second;
-    }
     bool changed = false;
     for (BufferId id : together) {
-      if (!home || is_torn(id)) continue;
-      const size_t torn = found_.torn.size();
-      const size_t known = found_.homes.size();
-      HeldBy(id, *home);
-      changed |= torn != found_.torn.size() || known != found_.homes.size();
+      const auto known = found_.homes.find(id);
+      if (!home && !found_.torn.contains(id) && known != found_.homes.end()) home = known->second;
     }
+    for (BufferId id : together) changed |= home && !found_.torn.contains(id) && HeldBy(id, *home);
     return changed;
   }
 
@@ -140,10 +130,7 @@ bool EverybodyDoes(const TileState& state, const Stmt& stmt) {
   return IsOneOf<Let, BarrierOp, AsyncWait, Assert, SyncThreads>(stmt) || (store != nullptr && state.scope(store->buffer) == Scope::kVar);
 }
 
-FragmentHomes FindHomes(const TileState& state, const std::vector<RoleSpan>& spans) {
-  HomeFinder finder(state, spans);
-  return finder.Run();
-}
+FragmentHomes FindHomes(const TileState& state, const std::vector<RoleSpan>& spans) { return HomeFinder(state, spans).Run(); }
 
 size_t RoleParts::DoneBy(const TileState& state, const Stmt& stmt) const {
   for (BufferId id : FragmentsTouched(state, stmt)) {
@@ -178,7 +165,7 @@ absl::StatusOr<RoleParts> ProgramRoles(const TileState& state) {
   TILERT_ASSIGN_OR_RETURN(std::vector<RoleSpan> spans, RoleSpans(state));
   if (spans.empty()) return RoleParts();
   FragmentHomes found = FindHomes(state, spans);
-  if (!found.torn.empty()) return absl::InternalError(Cat("fragment '", state.buffer(found.torn.front()).name, "' is used by several roles"));
+  if (!found.torn.empty()) return absl::InternalError(Cat("fragment '", state.buffer(*found.torn.begin()).name, "' is used by several roles"));
   return RoleParts{std::move(spans), std::move(found.homes)};
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "lowering/tile_state.h"
@@ -31,7 +32,7 @@ absl::StatusOr<RoleParts> ProgramRoles(const TileState& state);
 
 struct FragmentHomes {
   absl::flat_hash_map<BufferId, size_t> homes;
-  std::vector<BufferId> torn;  // fragments that several parts use: registers cannot hold them
+  absl::btree_set<BufferId> torn;  // fragments that several parts use: registers cannot hold them
 };
 FragmentHomes FindHomes(const TileState& state, const std::vector<RoleSpan>& spans);
 

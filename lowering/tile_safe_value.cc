@@ -33,10 +33,7 @@ class SafeValues {
     bool loads = false;
     ForEachNode(s_.program.exprs, e, [&](Expr, const ExprNode& node) { loads |= node.op == ExprOp::kLoad; });
     if (!loads) return e;
-    const VarId var = s_.NewVar("safe_value");
-    s_.program.vars[var].dtype = s_.program.exprs[e].dtype;
-    out.push_back({Let{var, Guarded(e)}, loc});
-    return s_.VarExpr(var);
+    return s_.Bind("safe_value", Guarded(e), loc, out);
   }
 
   absl::Status Apply(Stmt& stmt, Block& out) {
@@ -55,15 +52,11 @@ class SafeValues {
 
   // A part, which may lead outside, by a copy: that knows what to put there.
   absl::Status CopyFirst(Region& region, const SourceLoc& loc, Block& out) {
-    const std::vector<int64_t> extents = s_.Extents(region.extent);
-    const Buffer buffer = s_.buffer(region.buffer);
-    if (!AllKnown(extents)) return InvalidArgument("the region of '", buffer.name, "' has an extent that is not fixed", Where(s_.program, loc));
-    const BufferId part = s_.NewBuffer(buffer.name + "_part", buffer.dtype, Scope::kFragment, extents);
-    Copy copy{region, s_.Whole(part)};
+    TILERT_ASSIGN_OR_RETURN(const Region part, s_.NewTileLike(region, "_part", Scope::kFragment, loc, out));
+    Copy copy{region, part};
     copy.fill = values_.at(region.buffer);
-    out.push_back({Alloc{part}, loc});
     out.push_back({std::move(copy), loc});
-    region = s_.Whole(part);
+    region = part;
     return absl::OkStatus();
   }
 

@@ -1,5 +1,5 @@
 // Fragments that several roles use, or that all parts of the block look at outside of them, become shared buffers: registers belong to one part.
-#include <algorithm>
+#include <utility>
 
 #include "ir/status_util.h"
 #include "lowering/tile_roles.h"
@@ -10,16 +10,12 @@ namespace {
 
 // Sums of products are made in registers, on the way from and to shared memory.
 absl::Status MakeSumsInRegisters(TileState& s, Gemm gemm, const SourceLoc& loc, Block& out) {
-  const std::vector<int64_t> extents = s.Extents(gemm.c.extent);
-  if (!AllKnown(extents)) return InvalidArgument("the region of '", s.buffer(gemm.c.buffer).name, "' has an extent that is not fixed", Where(s.program, loc));
-  const Region sums = gemm.c;
-  gemm.c = s.Whole(s.NewBuffer(s.buffer(sums.buffer).name + "_sums", s.buffer(sums.buffer).dtype, Scope::kFragment, extents));
+  TILERT_ASSIGN_OR_RETURN(const Region sums, s.NewTileLike(gemm.c, "_sums", Scope::kFragment, loc, out));
+  const Region shared = std::exchange(gemm.c, sums);
   gemm.is_async = false;
-  out.push_back({Alloc{gemm.c.buffer}, loc});
-  if (!gemm.clear_accum) out.push_back({Copy{sums, gemm.c}, loc});
-  const Region made = gemm.c;
+  if (!gemm.clear_accum) out.push_back({Copy{shared, sums}, loc});
   out.push_back({std::move(gemm), loc});
-  out.push_back({Copy{made, sums}, loc});
+  out.push_back({Copy{sums, shared}, loc});
   return absl::OkStatus();
 }
 
@@ -28,7 +24,7 @@ absl::Status MakeSumsInRegisters(TileState& s, Gemm gemm, const SourceLoc& loc, 
 absl::Status ShareBetweenRoles(TileState& state) {
   TILERT_ASSIGN_OR_RETURN(const std::vector<RoleSpan> spans, RoleSpans(state));
   if (spans.empty()) return absl::OkStatus();
-  const std::vector<BufferId> torn = FindHomes(state, spans).torn;
+  const absl::btree_set<BufferId> torn = FindHomes(state, spans).torn;
   if (torn.empty()) return absl::OkStatus();
   for (BufferId id : torn) {
     state.program.buffers[id].scope = Scope::kShared;
@@ -36,7 +32,7 @@ absl::Status ShareBetweenRoles(TileState& state) {
   }
   return RewriteBlock(state.L().body, [&](Stmt stmt, Block& out) {
     auto* gemm = std::get_if<Gemm>(&stmt.op);
-    if (gemm != nullptr && std::ranges::find(torn, gemm->c.buffer) != torn.end()) return MakeSumsInRegisters(state, std::move(*gemm), stmt.loc, out);
+    if (gemm != nullptr && torn.contains(gemm->c.buffer)) return MakeSumsInRegisters(state, std::move(*gemm), stmt.loc, out);
     out.push_back(std::move(stmt));
     return absl::OkStatus();
   });

@@ -30,6 +30,23 @@ VarId TileState::NewVar(std::string name) {
   return static_cast<VarId>(program.vars.size() - 1);
 }
 
+Expr TileState::Bind(std::string name, Expr value, const SourceLoc& loc, Block& out) {
+  const VarId var = NewVar(std::move(name));
+  program.vars[var].dtype = program.exprs[value].dtype;
+  out.push_back({Let{var, value}, loc});
+  return VarExpr(var);
+}
+
+absl::StatusOr<Region> TileState::NewTileLike(const Region& region, std::string_view suffix, Scope scope, const SourceLoc& loc, Block& out,
+                                              DType dtype) {
+  const std::vector<int64_t> extents = Extents(region.extent);
+  const Buffer& like = buffer(region.buffer);
+  if (!AllKnown(extents)) return InvalidArgument("the region of '", like.name, "' has an extent that is not fixed", Where(program, loc));
+  const BufferId tile = NewBuffer(Cat(like.name, suffix), dtype == DType::kInvalid ? like.dtype : dtype, scope, extents);
+  out.push_back({Alloc{tile}, loc});
+  return Whole(tile);
+}
+
 Region TileState::Whole(BufferId id) {
   Region region{id, {}, buffer(id).shape};
   for (size_t d = 0; d < region.extent.size(); ++d) region.start.push_back(Int(0));

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ir/program.h"
 #include "lowering/layout.h"
@@ -48,6 +49,11 @@ struct TileState {
   std::vector<int64_t> Shape(BufferId id) const { return Extents(buffer(id).shape); }
   BufferId NewBuffer(std::string name, DType dtype, Scope scope, const std::vector<int64_t>& shape);
   VarId NewVar(std::string name);
+  // A variable that has this value from here on.
+  Expr Bind(std::string name, Expr value, const SourceLoc& loc, Block& out);
+  // A whole new buffer of the region's extents, allocated in `out`; of its type if `dtype` is not given. Invalid: extents that are not fixed.
+  absl::StatusOr<Region> NewTileLike(const Region& region, std::string_view suffix, Scope scope, const SourceLoc& loc, Block& out,
+                                     DType dtype = DType::kInvalid);
   Expr VarExpr(VarId id) { return E().Leaf(ExprOp::kVar, id, program.vars[id].dtype); }
   Expr Int(int64_t value) { return E().Int(value); }
   Region Whole(BufferId id);

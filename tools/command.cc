@@ -200,7 +200,13 @@ int RunTool(absl::Span<const std::string> words) {
     std::fputs(HelpPage(**found).c_str(), stdout);
     return Finish(*found, absl::OkStatus());
   }
-  return Finish(*found, Run(**found, rest));
+  try {
+    return Finish(*found, Run(**found, rest));
+  } catch (const std::bad_alloc&) {
+    return Report(*found, absl::ResourceExhaustedError("out of memory"));
+  } catch (const std::exception& error) {
+    return Report(*found, absl::InternalError(Cat("this is a fault of tilert: ", error.what())));
+  }
 }
 
 }  // namespace tilert::tool

@@ -306,6 +306,43 @@ def k(A: T.Tensor((4, 8), "int32"), B: T.Tensor((4, 8), "int32"), C: T.Tensor((4
   for (int64_t i = 0; i < 32; ++i) EXPECT_EQ(C.Int(i), A.Int((i / 8 + 1) % 4 * 8 + i % 8));
 }
 
+// In whatever order they begin, each waits for another.
+TEST(Legalize, BlocksOfACooperativeLaunchWaitForEachOther) {
+  const std::string source = R"(
+@T.prim_func
+def k(begun: T.Tensor((8,), "int32"), C: T.Tensor((8,), "int32")):
+    with T.Kernel(8, threads=32, cooperative=True) as bx:
+        seen = T.alloc_var("int32", init=0)
+        T.atomic_add(begun[bx], 1 + bx)
+        while seen == 0:
+            seen = T.atomic_add(begun[(bx + 3) % 8], 0, return_prev=True)
+        C[bx] = seen
+
+@T.prim_func
+def many(C: T.Tensor((100000,), "int32")):
+    with T.Kernel(100000, threads=32, cooperative=True) as bx:
+        C[bx] = bx
+)";
+  Array begun(DType::kInt32, {8}), C(DType::kInt32, {8});
+  begun.Fill(0);
+  const absl::StatusOr<Program> program = Compile(WithImports(source), "test.py", "k", {});
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  for (const int threads : {1, 2, 8}) {
+    begun.Fill(0);
+    ExecOptions options;
+    options.threads = threads;
+    const absl::Status status = RunOn(*program, {&begun, &C}, {}, options);
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (int64_t i = 0; i < 8; ++i) EXPECT_EQ(C.Int(i), (i + 3) % 8 + 1);
+  }
+  const absl::StatusOr<Program> many = Compile(WithImports(source), "test.py", "many", {});
+  ASSERT_TRUE(many.ok()) << many.status().message();
+  Array wide(DType::kInt32, {100000});
+  const absl::Status refused = RunOn(*many, {&wide});
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(refused.message().find("launch fewer"), absl::string_view::npos) << refused.message();
+}
+
 TEST(FourBits, IntegersAreUnpacked) {
   const std::string source = R"(
 @T.prim_func

@@ -94,8 +94,9 @@ void Generator::GemmLoop(int depth) {
   acc.type = t.c;
   acc.limit = IsFloat(t.c) ? ExactSum(t) * 0.75 : Range(t.c);
   acc.room = IsFloat(t.c) ? ExactSum(t) / 4 : Range(t.c);
-  const bool clear = !loop && Chance(50);
-  if (!clear) b_.Fill(acc.buf, Pick(3));
+  const bool apart = loop && Chance(15);  // each trip multiplies into a tile of its own, and adds it
+  const bool clear = apart || (!loop && Chance(50));
+  if (apart || !clear) b_.Fill(acc.buf, Pick(3));
   Val ko = b_.Lit(int64_t{0});
   const std::vector<Uniform> outer = uniforms_;
   const std::vector<TileRef> tiles = tiles_, targets = targets_;
@@ -107,11 +108,17 @@ void Generator::GemmLoop(int depth) {
     uniforms_.push_back({ko, std::max<int64_t>(trips, 1)});
     runs_ *= std::max<int64_t>(trips, 1);
   }
+  const Buf product = apart ? b_.Fragment(Name("product"), t.c, {m, n}) : acc.buf;
   const Val row = Chance(30) ? grid_[0].var : Val(0);
   const TileRef a = transpose_a ? Operand("a", t.a, k, m, ko * k, row, a_from) : Operand("a", t.a, m, k, row, ko * k, a_from);
   const TileRef b = transpose_b ? Operand("b", t.b, n, k, 0, ko * k, b_from) : Operand("b", t.b, k, n, ko * k, 0, b_from);
   const GemmPolicy policy = Of({GemmPolicy::kSquare, GemmPolicy::kSquare, GemmPolicy::kFullRow, GemmPolicy::kFullCol});
-  b_.Gemm(a.buf, b.buf, acc.buf, transpose_a, transpose_b, clear, policy);
+  b_.Gemm(a.buf, b.buf, product, transpose_a, transpose_b, clear, policy);
+  if (apart) {
+    const std::vector<Val> i = b_.OpenParallel({Name("i"), Name("i")}, {m, n});
+    b_.Store(acc.buf, i, b_.Load(acc.buf, i) + b_.Load(product, i));
+    b_.Close();
+  }
   if (loop) {
     if (Chance(35)) {
       tiles_.push_back(a), tiles_.push_back(b);

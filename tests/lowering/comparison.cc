@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compile_source.h"
 #include "kernel_mutation.h"
 #include "program_sim.h"
 
@@ -151,6 +152,16 @@ void ExpectLowers(const Program& program) {
       EXPECT_TRUE(lowered.ok()) << lowered.status();
     }
   }
+}
+
+void ExpectProgramAgrees(const std::string& file, const std::string& entry, const std::vector<Tensors>& calls,
+                         const Bound& bound) {
+  const Program program = CompileSource(file, entry);
+  ASSERT_FALSE(program.launches.empty());
+  ExpectLowers(program);
+  Comparison comparison(program);
+  for (const Tensors& call : calls) comparison.ExpectAgrees(MakeArgs(call, 9), bound, entry);
+  EXPECT_GT(comparison.compared(), 0);
 }
 
 }  // namespace tilert

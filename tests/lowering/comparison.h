@@ -63,4 +63,10 @@ class Comparison {
   int compared_ = 0;
 };
 
+// Types and shapes of a program's tensors, its output last.
+using Tensors = std::vector<std::pair<DType, std::vector<int64_t>>>;
+// Program `entry` of a source of the project lowers, and agrees within `bound` for each list of tensors.
+void ExpectProgramAgrees(const std::string& file, const std::string& entry, const std::vector<Tensors>& calls,
+                         const Bound& bound);
+
 }  // namespace tilert

@@ -11,16 +11,10 @@ namespace tilert {
 namespace {
 
 using Shape = std::vector<int64_t>;
-using Tensors = std::vector<std::pair<DType, Shape>>;
 
 // Equal values, within `bound`, for each list of tensors, of which the last is the output.
 void ExpectAgrees(const std::string& entry, const std::vector<Tensors>& calls, const Bound& bound = {}) {
-  const Program program = CompileSource("tests/lowering/generated_faults.py", entry);
-  ASSERT_FALSE(program.launches.empty());
-  ExpectLowers(program);
-  Comparison comparison(program);
-  for (const Tensors& call : calls) comparison.ExpectAgrees(MakeArgs(call, 9), bound, entry);
-  EXPECT_GT(comparison.compared(), 0);
+  ExpectProgramAgrees("tests/lowering/generated_faults.py", entry, calls, bound);
 }
 
 // Inputs and output of extents M and N.
@@ -164,6 +158,10 @@ TEST(GeneratedFaults, SumsInALoop) {
     ASSERT_TRUE(lowered.ok()) << lowered.status();
     EXPECT_EQ(CompileForTest(lowered->source, "sm_90a").complaints, "");
   }
+}
+TEST(GeneratedFaults, TilesOfATrip) {
+  ExpectAgrees("tiles_of_a_trip", {{{DType::kFloat16, {128, 64}}, {DType::kFloat16, {64, 128}}, {DType::kFloat32, {128, 128}}}},
+               {.of_magnitude = 0x1p-16});
 }
 TEST(GeneratedFaults, OneRow) {
   ExpectAgrees("one_row", {{{kBF16, {2, 80}}, {kBF16, {64, 80}}, {kF32, {2, 64}}}}, {.of_magnitude = 0x1p-16});

@@ -8,18 +8,10 @@
 namespace tilert {
 namespace {
 
-using Shape = std::vector<int64_t>;
-using Tensors = std::vector<std::pair<DType, Shape>>;
-
 constexpr DType kF16 = DType::kFloat16, kF32 = DType::kFloat32, kI32 = DType::kInt32;
 
 void ExpectAgrees(const std::string& entry, const std::vector<Tensors>& calls, const Bound& bound = {}) {
-  const Program program = CompileSource("tests/lowering/role_fragments.py", entry);
-  ASSERT_FALSE(program.launches.empty());
-  ExpectLowers(program);
-  Comparison comparison(program);
-  for (const Tensors& call : calls) comparison.ExpectAgrees(MakeArgs(call, 9), bound, entry);
-  EXPECT_GT(comparison.compared(), 0);
+  ExpectProgramAgrees("tests/lowering/role_fragments.py", entry, calls, bound);
 }
 
 std::string Report(const std::string& entry, const char* arch) {
