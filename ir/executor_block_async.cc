@@ -5,6 +5,7 @@
 #include "ir/executor_block.h"
 #include "ir/int_eval.h"
 #include "ir/int_math.h"
+#include "ir/limits.h"
 #include "ir/printer.h"
 #include "ir/status_util.h"
 
@@ -218,7 +219,8 @@ absl::Status BlockRunner::RunBarrierOp(const BarrierOp& op, const Step& step, co
     }
     const int64_t operand = Result(step, rank, c.n)[lane].i;
     if (op.kind == BarrierOpKind::kExpectTx) {
-      if (operand < 0) return InvalidArgument("expect_tx of ", operand, " bytes");
+      if (operand < 0 || operand > kMaxPhaseCount - barrier->announced)
+        return InvalidArgument("expect_tx of ", operand, " bytes: a phase counts 0 to ", kMaxPhaseCount);
       barrier->announced += operand;
       TILERT_RETURN_IF_ERROR(CompletePhase(*barrier));
       continue;

@@ -328,6 +328,8 @@ void RegionChecker::CheckStmt(const BarrierOp& s) {
   const bool takes_operand = s.kind != BarrierOpKind::kArrive;
   if (takes_operand != bool(s.operand))
     c_.Error(takes_operand ? "wait needs a parity, expect_tx a number of bytes" : "arrive takes no operand");
+  const std::optional<int64_t> bytes = s.kind == BarrierOpKind::kExpectTx && s.operand ? Known(s.operand) : std::nullopt;
+  if (bytes && (*bytes < 0 || *bytes > kMaxPhaseCount)) c_.Error("expect_tx announces 0 to ", kMaxPhaseCount, " bytes, not ", *bytes);
 }
 
 }  // namespace

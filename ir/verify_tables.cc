@@ -157,6 +157,7 @@ void TableChecker::CheckShape(const Buffer& b) {
     c_.Error("'", b.name, "': barriers, and nothing else, have an arrive count of at least 1");
   if (b.scope == Scope::kBarrier && b.dtype != DType::kUInt64)
     c_.Error("barrier '", b.name, "' must be uint64, not ", DTypeName(b.dtype));
+  if (b.arrive_count > kMaxPhaseCount) c_.Error("barrier '", b.name, "' waits for ", b.arrive_count, " arrivals: at most ", kMaxPhaseCount, " are possible");
 }
 
 void TableChecker::CheckBuffers() {

@@ -1,4 +1,5 @@
 // What threads do by themselves, and declared barriers.
+#include "ir/limits.h"
 #include "ir/status_util.h"
 #include "lowering/emit_place.h"
 
@@ -47,7 +48,8 @@ void Emit(EmitContext& c, const kir::MbarWait& s) {
 
 void Emit(EmitContext& c, const kir::MbarExpect& s) {
   int64_t bytes = 0;
-  const std::string text = c.kernel.exprs.AsInt(s.bytes, &bytes) ? Cat(bytes) : Cat("phase_bytes(", EmitExpr(c, s.bytes).text, ")");
+  const bool fits = c.kernel.exprs.AsInt(s.bytes, &bytes) && bytes >= 0 && bytes <= kMaxPhaseCount;
+  const std::string text = fits ? Cat(bytes) : Cat("phase_bytes(", EmitExpr(c, s.bytes).text, ")");
   c.out.Line(Cat(Call(c, s.barrier, "expect"), BarrierAt(c, s.barrier, s.index), ", ", text, ");"));
 }
 

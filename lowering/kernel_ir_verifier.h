@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "ir/limits.h"
 #include "ir/status_util.h"
 #include "lowering/kernel_ir.h"
 
 namespace tilert::kir {
 
 inline constexpr int kNamedBarriers = 15;            // of a block, besides that of __syncthreads
-inline constexpr int kMaxPhaseCount = (1 << 20) - 1;  // arrivals, and bytes, that a phase of an mbarrier waits for (PTX ISA, "mbarrier")
 
 class KernelVerifier {
  public:

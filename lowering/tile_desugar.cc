@@ -1,5 +1,8 @@
 // Statements that are shorthand for others: what remains for the later passes is Copy, Gemm on shared memory or fragments,
 // Reduce on fragments, Fill of whole fragments, Parallel, and control flow.
+#include <numeric>
+#include <utility>
+
 #include "ir/reduction.h"
 #include "ir/status_util.h"
 #include "lowering/affine.h"
@@ -195,20 +198,39 @@ class Desugar {
 
   absl::Status LocalGemm(Gemm gemm, const SourceLoc& loc, Block& out) {
     for (Region* operand : {&gemm.a, &gemm.b}) {
-      if (s_.scope(operand->buffer) == Scope::kGlobal) {
-        TILERT_ASSIGN_OR_RETURN(*operand, CopyInto(*operand, Scope::kShared, loc, out));
-      }
+      const bool global = s_.scope(operand->buffer) == Scope::kGlobal;
+      if (!global && MatrixDims(*operand).front() + 2 == operand->extent.size()) continue;
+      const Region from = *operand;
+      TILERT_ASSIGN_OR_RETURN(*operand, NewMatrix(from, global ? Scope::kShared : s_.scope(from.buffer), loc, out));
+      out.push_back({Copy{from, *operand}, loc});
     }
-    if (s_.scope(gemm.c.buffer) == Scope::kFragment && s_.IsWhole(gemm.c)) {
+    if (s_.scope(gemm.c.buffer) == Scope::kFragment && s_.IsWhole(gemm.c) && gemm.c.extent.size() == 2) {
       out.push_back({std::move(gemm), loc});
       return absl::OkStatus();
     }
-    const Region target = gemm.c;
-    TILERT_ASSIGN_OR_RETURN(gemm.c, CopyInto(target, Scope::kFragment, loc, out));
-    const Region result = gemm.c;
+    TILERT_ASSIGN_OR_RETURN(const Region result, NewMatrix(gemm.c, Scope::kFragment, loc, out));
+    const Region target = std::exchange(gemm.c, result);
+    if (!gemm.clear_accum) out.push_back({Copy{target, result}, loc});
     out.push_back({std::move(gemm), loc});
     out.push_back({Copy{result, target}, loc});
     return absl::OkStatus();
+  }
+
+  // The dims of the matrix that an operand of gemm is: of more than two, the first ones of one element are left out.
+  std::vector<size_t> MatrixDims(const Region& region) const {
+    std::vector<size_t> dims(region.extent.size());
+    std::iota(dims.begin(), dims.end(), size_t{0});
+    for (size_t d = 0; dims.size() > 2 && d < region.extent.size(); ++d) {
+      if (s_.program.exprs.IsInt(region.extent[d], 1)) std::erase(dims, d);
+    }
+    return dims;
+  }
+
+  // A new buffer of `scope` that has the matrix's dims alone.
+  absl::StatusOr<Region> NewMatrix(const Region& region, Scope scope, const SourceLoc& loc, Block& out) {
+    Region matrix{region.buffer, {}, {}};
+    for (size_t d : MatrixDims(region)) matrix.extent.push_back(region.extent[d]);
+    return s_.NewTileLike(matrix, scope == Scope::kShared ? "_shared" : "_frag", scope, loc, out);
   }
 
   // Prefix sums: the tile goes to shared memory, where one element thread walks each line.

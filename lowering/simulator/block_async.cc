@@ -1,6 +1,7 @@
 // Rings of mbarriers, order tokens, and when asynchronous work happens.
 #include <algorithm>
 
+#include "ir/limits.h"
 #include "ir/status_util.h"
 #include "lowering/simulator/block.h"
 
@@ -394,12 +395,11 @@ void AsyncWork::ExpectByLanes(Warp& warp, const CMbarExpect& expect, uint32_t ma
 }
 
 void AsyncWork::Announce(Warp& warp, int lane, int number, int64_t bytes) {
-  constexpr int64_t kMostBytes = (1 << 20) - 1;  // PTX ISA "mbarrier", tx-count
   if (block_.failed()) return;
   Mbarrier& barrier = slots_[static_cast<size_t>(number)].full;
+  if (bytes < 0 || bytes > kMaxPhaseCount - barrier.bytes)
+    return block_.Fail(warp, lane, Cat("announces ", bytes, " bytes at ", SlotName(number), ", which can count 0 to ", kMaxPhaseCount));
   barrier.bytes += bytes;
-  if (bytes < 0 || barrier.bytes > kMostBytes)
-    return block_.Fail(warp, lane, Cat("announces ", bytes, " bytes at ", SlotName(number), ", which can count 0 to ", kMostBytes));
   barrier.TryComplete();
 }
 

@@ -226,13 +226,14 @@ TEST(ExecutorAsync, GemmsInFlightTakeTurns) {
 
 // Bytes announced by hand: the phase is complete when they have come.
 TEST(ExecutorAsync, BytesAnnouncedByHand) {
-  for (int64_t bytes : {64, 60, 68}) {
+  for (int64_t bytes : {int64_t{64}, int64_t{60}, int64_t{68}, int64_t{-64}, int64_t{1} << 20, INT64_MAX}) {
     ProgramBuilder b("bytes");
+    const Val given = b.Scalar("bytes", DType::kInt64);
     Buf X = b.Tensor("X", DType::kFloat32, {16}), Y = b.Tensor("Y", DType::kFloat32, {16}, Access::kOut);
     b.Launch<1>("main", {1}, 32);
     Buf tile = b.Shared("tile", DType::kFloat32, {16});
     Buf full = b.Alloc("full", DType::kUInt64, Scope::kBarrier, {1}, 32);
-    b.Add(BarrierOp{BarrierOpKind::kExpectTx, full.id(), b.Es({0}), b.E(bytes)});
+    b.Add(BarrierOp{BarrierOpKind::kExpectTx, full.id(), b.Es({0}), b.E(given)});
     AsyncCopy(b, X, tile, &full, {0});
     Arrive(b, full, 0);
     Wait(b, full, 0, 0);
@@ -240,7 +241,7 @@ TEST(ExecutorAsync, BytesAnnouncedByHand) {
     b.Close();
     Array x(DType::kFloat32, {16}), y(DType::kFloat32, {16});
     x.Random(1);
-    const absl::Status status = Execute(Made(b), {x.arg(), y.arg()}, {}, {});
+    const absl::Status status = Execute(Made(b), {x.arg(), y.arg()}, {ScalarArg::Int(bytes, DType::kInt64)}, {});
     EXPECT_EQ(status.ok(), bytes == 64) << status;
   }
 }
