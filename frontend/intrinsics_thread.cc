@@ -4,6 +4,7 @@
 #include "absl/strings/str_replace.h"
 #include "frontend/builtin_tables.h"
 #include "frontend/evaluator.h"
+#include "ir/limits.h"
 #include "ir/status_util.h"
 
 namespace tilert::frontend {
@@ -87,6 +88,10 @@ Value BarrierStatement(Evaluator& e, const Args& args, BarrierOpKind kind, std::
   }
   ProgramBuilder& builder = e.builder();
   if (number && IsInteger(number.dtype())) number = builder.Cast(number, DType::kIndex);
+  int64_t bytes = 0;
+  if (kind == BarrierOpKind::kExpectTx && builder.exprs().AsInt(builder.E(number), &bytes) && (bytes < 0 || bytes > kMaxPhaseCount))
+    return e.Fail(args.RangeOf(operand), Cat("a phase of a barrier counts 0 to ", kMaxPhaseCount, " bytes, not ", bytes),
+                  "announce what the copies of one phase bring");
   builder.Add(BarrierOp{kind, barrier->buffer.id(), builder.Es(barrier->start), number ? builder.E(number) : Expr{}});
   return NoneValue{};
 }

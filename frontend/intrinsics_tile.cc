@@ -25,14 +25,15 @@ std::optional<GemmPolicy> ReadPolicy(Evaluator& e, const Args& args) {
   return std::nullopt;
 }
 
-// The two innermost extents, where known.
+// The extents, where known.
 struct Matrix {
   std::optional<int64_t> rows, columns;
 };
 
 Matrix MatrixOf(Evaluator& e, const BufferRegion& region, bool transposed) {
-  const size_t rank = region.extent.size();
-  Matrix m{KnownExtent(e, region, rank - 2), KnownExtent(e, region, rank - 1)};
+  const std::vector<size_t> dims = MatrixDims(region.extent.size(), [&](size_t d) { return KnownExtent(e, region, d) == 1; });
+  if (dims.size() != 2) return {};  // for the verifier to tell
+  Matrix m{KnownExtent(e, region, dims[0]), KnownExtent(e, region, dims[1])};
   if (transposed) std::swap(m.rows, m.columns);
   return m;
 }

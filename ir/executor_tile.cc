@@ -122,19 +122,11 @@ absl::Status TileOps::ReadAll(const Box& box, DType type, Value fill, std::vecto
   return absl::OkStatus();
 }
 
-// A matrix operand may have further dimensions of extent 1: leading ones are dropped first.
 absl::Status TileOps::ReadMatrix(const Box& box, DType type, bool clear, Matrix* out) {
-  Extents extents = box.extent;
-  for (size_t d = 0; extents.size() > 2 && d < extents.size();) {
-    if (extents[d] == 1) {
-      extents.erase(extents.begin() + static_cast<ptrdiff_t>(d));
-    } else {
-      ++d;
-    }
-  }
-  if (extents.size() != 2) return InvalidArgument("the region of '", NameOf(box), "', ", Text(box.extent), ", is not a matrix");
-  out->rows = extents[0];
-  out->columns = extents[1];
+  const std::vector<size_t> dims = MatrixDims(box.extent.size(), [&](size_t d) { return box.extent[d] == 1; });
+  if (dims.size() != 2) return InvalidArgument("the region of '", NameOf(box), "', ", Text(box.extent), ", is not a matrix");
+  out->rows = box.extent[dims[0]];
+  out->columns = box.extent[dims[1]];
   if (!clear) return ReadAll(box, type, Value{}, &out->values);
   TILERT_RETURN_IF_ERROR(CheckSize(box));
   out->values.assign(static_cast<size_t>(box.size()), Value{});

@@ -4,6 +4,7 @@
 // statement may stand where.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -31,6 +32,20 @@ struct Region {
   std::vector<Expr> extent;
   bool operator==(const Region&) const = default;
 };
+
+// The dims of an operand of gemm, of `rank`, that make its matrix: further ones of extent 1 are dropped, leading ones first.
+template <typename IsOne>
+std::vector<size_t> MatrixDims(size_t rank, const IsOne& is_one) {
+  std::vector<size_t> dims;
+  for (size_t d = 0, left = rank; d < rank; ++d) {
+    if (left > 2 && is_one(d)) {
+      --left;
+    } else {
+      dims.push_back(d);
+    }
+  }
+  return dims;
+}
 
 struct Stmt;
 using Block = std::vector<Stmt>;

@@ -148,14 +148,8 @@ void RegionChecker::CheckStmt(const Copy& s) {
 
 // Further dimensions of extent 1 are dropped, leading ones first.
 std::optional<Extents> RegionChecker::Matrix(const Region& r, std::string_view what) {
-  Extents extents(r.extent.begin(), r.extent.end());
-  for (size_t d = 0; extents.size() > 2 && d < extents.size();) {
-    if (c_.p.exprs.IsInt(extents[d], 1)) {
-      extents.erase(extents.begin() + d);
-    } else {
-      ++d;
-    }
-  }
+  Extents extents;
+  for (size_t d : MatrixDims(r.extent.size(), [&](size_t i) { return c_.p.exprs.IsInt(r.extent[i], 1); })) extents.push_back(r.extent[d]);
   Static(r, what);
   if (extents.size() == 2) return extents;
   c_.Error(what, ", ", c_.Name(r.buffer), ", is ", Text(extents), ", which is no matrix: give two dimensions of it");
@@ -328,8 +322,6 @@ void RegionChecker::CheckStmt(const BarrierOp& s) {
   const bool takes_operand = s.kind != BarrierOpKind::kArrive;
   if (takes_operand != bool(s.operand))
     c_.Error(takes_operand ? "wait needs a parity, expect_tx a number of bytes" : "arrive takes no operand");
-  const std::optional<int64_t> bytes = s.kind == BarrierOpKind::kExpectTx && s.operand ? Known(s.operand) : std::nullopt;
-  if (bytes && (*bytes < 0 || *bytes > kMaxPhaseCount)) c_.Error("expect_tx announces 0 to ", kMaxPhaseCount, " bytes, not ", *bytes);
 }
 
 }  // namespace

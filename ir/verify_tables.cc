@@ -34,6 +34,7 @@ class TableChecker {
   void CheckShape(const Buffer& buffer);
   void CheckBuffers();
   void CheckDims();
+  SourceLoc FirstUse(size_t dim) const;
   void CheckCluster(const Launch& launch);
   void CheckLaunches();
 
@@ -202,10 +203,25 @@ void TableChecker::CheckDims() {
   });
   for (size_t i = 0; i < p_.dims.size(); ++i) {
     auto scope = c_.path.Enter("dims", i);
-    if (used[i] && !bound[i])
-      c_.Error("dim '", p_.dims[i].name, "' is used but is no tensor's bare extent or stride: nothing says what it is at ",
-               "launch; fix it, or make it a scalar parameter");
+    if (!used[i] || bound[i]) continue;
+    c_.loc = FirstUse(i);
+    c_.Error("dim '", p_.dims[i].name, "' is used but is no tensor's bare extent or stride: nothing says what it is at ",
+             "launch; fix it, or make it a scalar parameter");
   }
+  c_.loc = {};
+}
+
+// The buffer in whose shape it is, or else a launch.
+SourceLoc TableChecker::FirstUse(size_t dim) const {
+  const auto uses = [&](Expr root) {
+    bool found = false;
+    ForEachNode(p_.exprs, root, [&](Expr, const ExprNode& node) { found |= node.op == ExprOp::kDim && static_cast<size_t>(node.i) == dim; });
+    return found;
+  };
+  for (const Buffer& buffer : p_.buffers) {
+    if (std::ranges::any_of(buffer.shape, uses) || std::ranges::any_of(buffer.strides, uses)) return buffer.loc;
+  }
+  return p_.launches.empty() ? SourceLoc{} : p_.launches.front().loc;
 }
 
 void TableChecker::CheckCluster(const Launch& launch) {

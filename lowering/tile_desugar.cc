@@ -1,6 +1,5 @@
 // Statements that are shorthand for others: what remains for the later passes is Copy, Gemm on shared memory or fragments,
 // Reduce on fragments, Fill of whole fragments, Parallel, and control flow.
-#include <numeric>
 #include <utility>
 
 #include "ir/reduction.h"
@@ -199,7 +198,7 @@ class Desugar {
   absl::Status LocalGemm(Gemm gemm, const SourceLoc& loc, Block& out) {
     for (Region* operand : {&gemm.a, &gemm.b}) {
       const bool global = s_.scope(operand->buffer) == Scope::kGlobal;
-      if (!global && MatrixDims(*operand).front() + 2 == operand->extent.size()) continue;
+      if (!global && DimsOf(*operand).front() + 2 == operand->extent.size()) continue;
       const Region from = *operand;
       TILERT_ASSIGN_OR_RETURN(*operand, NewMatrix(from, global ? Scope::kShared : s_.scope(from.buffer), loc, out));
       out.push_back({Copy{from, *operand}, loc});
@@ -216,20 +215,13 @@ class Desugar {
     return absl::OkStatus();
   }
 
-  // The dims of the matrix that an operand of gemm is: of more than two, the first ones of one element are left out.
-  std::vector<size_t> MatrixDims(const Region& region) const {
-    std::vector<size_t> dims(region.extent.size());
-    std::iota(dims.begin(), dims.end(), size_t{0});
-    for (size_t d = 0; dims.size() > 2 && d < region.extent.size(); ++d) {
-      if (s_.program.exprs.IsInt(region.extent[d], 1)) std::erase(dims, d);
-    }
-    return dims;
+  std::vector<size_t> DimsOf(const Region& matrix) const {
+    return MatrixDims(matrix.extent.size(), [&](size_t d) { return s_.program.exprs.IsInt(matrix.extent[d], 1); });
   }
-
   // A new buffer of `scope` that has the matrix's dims alone.
   absl::StatusOr<Region> NewMatrix(const Region& region, Scope scope, const SourceLoc& loc, Block& out) {
     Region matrix{region.buffer, {}, {}};
-    for (size_t d : MatrixDims(region)) matrix.extent.push_back(region.extent[d]);
+    for (size_t d : DimsOf(region)) matrix.extent.push_back(region.extent[d]);
     return s_.NewTileLike(matrix, scope == Scope::kShared ? "_shared" : "_frag", scope, loc, out);
   }
 

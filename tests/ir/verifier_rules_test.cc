@@ -213,10 +213,6 @@ std::vector<Case> OperandCases() {
       {"operand of an arrival", with([=](ProgramBuilder& b, Buf, Val) {
          b.Add(BarrierOp{BarrierOpKind::kArrive, barrier(b), b.Es({0}), b.E(1)});
        })},
-      {"bytes of a phase", with([=](ProgramBuilder& b, Buf, Val) {
-         for (int64_t bytes : {int64_t{-1}, int64_t{0}, int64_t{1048575}, int64_t{1048576}, INT64_MAX})
-           b.Add(BarrierOp{BarrierOpKind::kExpectTx, barrier(b), b.Es({0}), b.E(bytes)});
-       })},
       {"arrivals of a phase", with([=](ProgramBuilder& b, Buf, Val) {
          for (uint32_t arrivals : {1048575u, 1048576u, 0xffffffffu}) b.Alloc("bar", DType::kUInt64, Scope::kBarrier, {1}, arrivals);
        })},

@@ -536,18 +536,61 @@ def sums_in_a_loop(X: T.Tensor((64, 64), "float16"), V: T.Tensor((64, 64), "floa
 
 
 @T.prim_func
-def tiles_of_a_trip(X: T.Tensor((128, 64), "float16"), V: T.Tensor((64, 128), "float16"), Y: T.Tensor((128, 128), "float32")):
-    # A pipeline makes all its tiles anew in each trip, sums too.
+
+
+def matrices_with_ones(X: T.Tensor((32, 32), "float16"), V: T.Tensor((32, 32), "float16"), Y: T.Tensor((2, 32, 3, 32), "float32")):
+    # Operands of gemm whose matrix is not in their last two dims, or has more dims before it.
     with T.Kernel(1, threads=128) as bx:
-        total = T.alloc_fragment((128, 128), "float32")
-        T.clear(total)
-        for k in T.Pipelined(4, num_stages=2):
-            part = T.alloc_fragment((128, 128), "float32")
-            a = T.alloc_shared((128, 16), "float16")
-            b = T.alloc_shared((16, 128), "float16")
-            T.copy(X[0:128, k * 16:k * 16 + 16], a)
-            T.copy(V[k * 16:k * 16 + 16, 0:128], b)
-            T.gemm(a, b, part, clear_accum=True)
-            for i, j in T.Parallel(128, 128):
-                total[i, j] += part[i, j]
-        T.copy(total, Y)
+        a = T.alloc_shared((32, 2, 32), "float16")
+        b = T.alloc_fragment((32, 1, 32), "float16")
+        between = T.alloc_fragment((32, 1, 32), "float32")
+        before = T.alloc_fragment((1, 32, 32), "float32")
+        behind = T.alloc_fragment((32, 32, 1), "float32")
+        sums = T.alloc_fragment((2, 32, 3, 32), "float32")
+        T.copy(V, b)
+        T.fill(between, 1)
+        T.fill(before, 2)
+        T.clear(sums)
+        for n in T.serial(2):
+            T.copy(X, a[:, n, :])
+            T.gemm(a[:, n, :], b, before)
+            T.gemm(b, a[:, n, :], between, transpose_A=True)
+            T.gemm(a[:, n, :], b, behind, transpose_B=True, clear_accum=True)
+            for m in range(3):
+                T.gemm(a[:, n, :], b, sums[n, :, m, :], clear_accum=m == 1)
+        for n, i, j in T.Parallel(2, 32, 32):
+            sums[n, i, 0, j] = sums[n, i, 0, j] + between[i, 0, j] * 3
+            sums[n, i, 1, j] = sums[n, i, 1, j] + before[0, i, j] * 5
+            sums[n, i, 2, j] = sums[n, i, 2, j] + behind[i, j, 0] * 7
+        T.copy(sums, Y)
+
+
+@T.prim_func
+def exact_matrices_with_ones(X: T.Tensor((32, 32), "float32"), V: T.Tensor((32, 32), "float32"), Y: T.Tensor((32, 1, 32), "float32")):
+    # The same without tensor cores.
+    with T.Kernel(1, threads=64) as bx:
+        a = T.alloc_fragment((32, 1, 32), "float32")
+        b = T.alloc_shared((1, 32, 1, 32), "float32")
+        sums = T.alloc_fragment((32, 1, 32), "float32")
+        T.copy(X, a)
+        T.copy(V, b)
+        T.fill(sums, 1)
+        T.gemm(a, b, sums)
+        T.gemm(a, b, sums, transpose_A=True, transpose_B=True)
+        T.copy(sums, Y)
+
+
+@T.prim_func
+def bytes_of_a_phase(X: T.Tensor((M, N), "float16"), Y: T.Tensor((M, N), "float16")):
+    # How many bytes a phase is told of, a launch may know only; here none is told of as many as this.
+    with T.Kernel(1, threads=128) as bx:
+        full = T.alloc_barrier(arrive_count=128)
+        a = T.alloc_shared((64, 64), "float16")
+        for k in T.serial(2):
+            T.mbarrier_expect_tx(full, T.if_then_else(k < 2, 64 * 64 * 2, (k + 1) << 40))
+            T.tma_copy(X[k * 64, 0], a, barrier=full)
+            T.barrier_arrive(full)
+            T.mbarrier_wait_parity(full, k % 2)
+            T.copy(a, Y[k * 64, 0])
+        if N > 1 << 30:
+            T.mbarrier_expect_tx(full, T.max(T.min(N, 0), -1) - (1 << 40) + 1)
