@@ -299,6 +299,7 @@ absl::Status BlockRunner::RunAlloc(const Alloc& op, const Context& c) {
   if (buffer.scope == Scope::kBarrier) {
     int64_t count = 1;
     for (int64_t extent : memory_.view(op.buffer).tensor.shape) count = MulIndex(count, extent);
+    TILERT_RETURN_IF_ERROR(memory_.Charge(op.buffer, MulIndex(count, sizeof(Barrier))));
     const Barrier fresh{buffer.arrive_count, buffer.arrive_count, 0, 0, state_.plan.by_hand[op.buffer]};
     barriers_[op.buffer].assign(static_cast<size_t>(std::max<int64_t>(count, 1)), fresh);
     return absl::OkStatus();

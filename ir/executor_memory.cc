@@ -75,22 +75,28 @@ void Memory::StartBlock(int64_t block) {
   lane_races_.on = parts_on_ = false;
 }
 
+absl::Status Memory::Charge(BufferId buffer, int64_t bytes) {
+  View& view = views_[buffer];
+  if (bytes <= view.capacity) return absl::OkStatus();
+  if (AddIndex(allocated_ - view.capacity, bytes) > options_.max_bytes) {
+    return absl::ResourceExhaustedError(Cat("buffer '", view.buffer->name, "' of ", bytes,
+                                            " bytes: the block's buffers exceed the limit of ", options_.max_bytes, " bytes"));
+  }
+  allocated_ += bytes - view.capacity;
+  view.capacity = bytes;
+  return absl::OkStatus();
+}
+
 absl::Status Memory::Allocate(BufferId buffer, int lanes) {
   View& view = views_[buffer];
   int64_t elements = 1;
   for (int64_t e : view.tensor.shape) elements *= e;
   const int64_t total = MulIndex(elements, std::max(lanes, 1));
   const int64_t bytes = std::max<int64_t>(MulIndex(total, DTypeBytes(view.buffer->dtype)), 1);
-  if (bytes > view.capacity) {
-    if (AddIndex(allocated_ - view.capacity, bytes) > options_.max_bytes) {
-      return absl::ResourceExhaustedError(Cat("buffer '", view.buffer->name, "' of ", bytes,
-                                              " bytes: the block's buffers exceed the limit of ", options_.max_bytes, " bytes"));
-    }
-    view.storage.reset(new (std::nothrow) char[static_cast<size_t>(bytes)]);
-    if (view.storage == nullptr) return absl::ResourceExhaustedError(Cat("no memory for buffer '", view.buffer->name, "'"));
-    allocated_ += bytes - view.capacity;
-    view.capacity = bytes;
-  }
+  const bool grows = bytes > view.capacity;
+  TILERT_RETURN_IF_ERROR(Charge(buffer, bytes));
+  if (grows) view.storage.reset(new (std::nothrow) char[static_cast<size_t>(bytes)]);
+  if (view.storage == nullptr) return absl::ResourceExhaustedError(Cat("no memory for buffer '", view.buffer->name, "'"));
   std::memset(view.storage.get(), 0, static_cast<size_t>(bytes));
   view.tensor.data = view.storage.get();
   view.lane_stride = lanes > 0 ? elements : 0;

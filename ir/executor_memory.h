@@ -69,6 +69,8 @@ class Memory {
   Memory(const Program& program, const std::vector<BoundTensor>& tensors, const ExecOptions& options, SharedState* shared);
 
   void StartBlock(int64_t block);
+  // Counts `bytes` as those of `buffer`. ResourceExhausted: more than a block may have.
+  absl::Status Charge(BufferId buffer, int64_t bytes);
   // Makes `buffer` exist, zeroed and unwritten: one for the block (`lanes` 0), or one for each of `lanes` lanes.
   absl::Status Allocate(BufferId buffer, int lanes);
   const View& view(BufferId buffer) const { return views_[buffer]; }

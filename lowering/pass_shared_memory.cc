@@ -221,6 +221,7 @@ std::string Demand(const kir::Kernel& kernel, const std::vector<Live>& live) {
     text += Cat(text.empty() ? "" : ", ", buffer.name, " ", l.bytes, " B");
     if (buffer.versions > 1) text += Cat(" (", buffer.versions, " versions)");
   }
+  for (const kir::Barrier& barrier : kernel.barriers) text += Cat(text.empty() ? "" : ", ", barrier.name, " ", kir::kBarrierBytes * barrier.size, " B");
   return text;
 }
 

@@ -246,6 +246,25 @@ TEST(ExecutorAsync, BytesAnnouncedByHand) {
   }
 }
 
+// As many barriers as a launch says: no more than fit the memory of a block.
+TEST(ExecutorAsync, TooManyBarriers) {
+  for (const auto& [extent, code] : {std::pair{int64_t{4}, absl::StatusCode::kOk}, {int64_t{1} << 25, absl::StatusCode::kResourceExhausted}}) {
+    ProgramBuilder b("many");
+    const Val n = b.Dim("n");
+    Buf Y = b.Tensor("Y", DType::kInt8, {n}, Access::kOut);
+    b.Launch<1>("main", {1}, 32);
+    Buf full = b.Alloc("full", DType::kUInt64, Scope::kBarrier, {n}, 32);
+    Arrive(b, full, 0);
+    Wait(b, full, 0, 0);
+    b.Store(Y, {0}, 1);
+    b.Close();
+    Array y(DType::kInt8, {extent});
+    ExecOptions options;
+    options.max_bytes = 1 << 20;
+    EXPECT_EQ(Execute(Made(b), {y.arg()}, {}, options).code(), code);
+  }
+}
+
 // ---- thread regions
 
 TEST(ExecutorThreads, PrivateMemoryOutlivesARegion) {
