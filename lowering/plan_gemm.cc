@@ -23,10 +23,9 @@ absl::Status PlanBuilder::EmitGemm(const Gemm& gemm) {
   return Internal("a gemm of no kind");
 }
 
-// The fragment is what the instruction accumulates in: no conversion before and after.
+// The fragment is what the instruction accumulates in: no conversion before and after. Its padding, too: the grid of warps may lie in nothing else.
 bool PlanBuilder::IsDirect(BufferId accumulator, const FragmentLayout& wanted) const {
-  const FragmentLayout& layout = k_.buffers[accumulator].layout;
-  return CanRead(layout, wanted) && CanRead(wanted, layout);
+  return Canonical(k_.buffers[accumulator].layout) == Canonical(wanted);
 }
 
 // An operand as (rows, K): in registers when it already has the layout `wanted`, else in shared memory. `k_last`: stored [rows, K].

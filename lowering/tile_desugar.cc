@@ -197,8 +197,8 @@ class Desugar {
 
   absl::Status LocalGemm(Gemm gemm, const SourceLoc& loc, Block& out) {
     for (Region* operand : {&gemm.a, &gemm.b}) {
-      const bool global = s_.scope(operand->buffer) == Scope::kGlobal;
-      if (!global && DimsOf(*operand).front() + 2 == operand->extent.size()) continue;
+      const bool global = s_.scope(operand->buffer) == Scope::kGlobal, changes = operand->buffer == gemm.c.buffer;
+      if (!global && !changes && DimsOf(*operand).front() + 2 == operand->extent.size()) continue;
       const Region from = *operand;
       TILERT_ASSIGN_OR_RETURN(*operand, NewMatrix(from, global ? Scope::kShared : s_.scope(from.buffer), loc, out));
       out.push_back({Copy{from, *operand}, loc});

@@ -594,3 +594,42 @@ def bytes_of_a_phase(X: T.Tensor((M, N), "float16"), Y: T.Tensor((M, N), "float1
             T.copy(a, Y[k * 64, 0])
         if N > 1 << 30:
             T.mbarrier_expect_tx(full, T.max(T.min(N, 0), -1) - (1 << 40) + 1)
+
+
+@T.prim_func
+def two_grids_of_warps(X: T.Tensor((16, 16), "float16"), V: T.Tensor((16, 8), "float16"), Y: T.Tensor((16, 8), "float32")):
+    # One small tile of sums, of which only one warp holds elements, whichever way the warps are laid out.
+    with T.Kernel(1, threads=128) as bx:
+        a = T.alloc_shared((16, 16), "float16")
+        b = T.alloc_shared((16, 8), "float16")
+        sums = T.alloc_fragment((16, 8), "float32")
+        T.copy(X, a)
+        T.copy(V, b)
+        T.clear(sums)
+        for k in T.Pipelined(2, num_stages=2):
+            T.gemm(a, b, sums, policy=T.GemmWarpPolicy.FullRow)
+            T.gemm(a, b, sums, policy=T.GemmWarpPolicy.FullCol)
+        T.gemm(a, b, sums)
+        T.copy(sums, Y)
+
+
+@T.prim_func
+def products_with_the_sums(X: T.Tensor((16, 16), "float16"), V: T.Tensor((16, 16), "float32"), Y: T.Tensor((16, 64), "float32")):
+    # Operands that are the accumulator, or a part of what it is a part of: as they were before.
+    with T.Kernel(1, threads=64) as bx:
+        h = T.alloc_fragment((16, 16), "float16")
+        f = T.alloc_fragment((16, 16), "float32")
+        g = T.alloc_fragment((16, 32), "float32")
+        v = T.alloc_shared((16, 16), "float32")
+        T.copy(X, h)
+        T.copy(V, v)
+        T.copy(V, f)
+        T.copy(V, g[:, 16:32])
+        T.fill(g[:, 0:16], 2)
+        T.gemm(h, h, h)
+        T.gemm(f, v, f, clear_accum=True)
+        T.gemm(v, f, f)
+        T.gemm(g[:, 0:16], g[:, 16:32], g[:, 16:32], transpose_B=True)
+        T.copy(h, Y[:, 0:16])
+        T.copy(f, Y[:, 16:32])
+        T.copy(g, Y[:, 32:64])

@@ -163,4 +163,10 @@ TEST(GeneratedFaults, MatricesWithOnes) {
   ExpectAgrees("matrices_with_ones", {{{kF16, {32, 32}}, {kF16, {32, 32}}, {kF32, {2, 32, 3, 32}}}}, {.of_magnitude = 0x1p-16});
   ExpectAgrees("exact_matrices_with_ones", {{{kF32, {32, 32}}, {kF32, {32, 32}}, {kF32, {32, 1, 32}}}}, {.of_magnitude = 0x1p-20});
 }
+TEST(GeneratedFaults, TwoGridsOfWarps) {
+  ExpectAgrees("two_grids_of_warps", {{{kF16, {16, 16}}, {kF16, {16, 8}}, {kF32, {16, 8}}}}, {.of_magnitude = 0x1p-16});
+}
+TEST(GeneratedFaults, ProductsWithTheSums) {
+  ExpectAgrees("products_with_the_sums", {{{kF16, {16, 16}}, {kF32, {16, 16}}, {kF32, {16, 64}}}}, {.relative = 0x1p-10, .of_magnitude = 0x1p-10});
+}
 TEST(GeneratedFaults, BytesOfAPhase) { ExpectAgrees("bytes_of_a_phase", Matrices(kF16, {{128, 64}})); }
