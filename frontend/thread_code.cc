@@ -71,9 +71,26 @@ class ThreadCoder {
         loop->order.clear();
         loop->stage.clear();
       }
-      for (Block* child : ChildBlocks(stmt)) *child = Code(std::move(*child));
+      if (auto* branch = std::get_if<If>(&stmt.op)) {
+        AddBranches(*branch);
+      } else {
+        for (Block* child : ChildBlocks(stmt)) *child = Code(std::move(*child));
+      }
       out.push_back(std::move(stmt));
     }
+  }
+
+  // Where only some threads come, these divide the work.
+  void AddBranches(If& branch) {
+    const ThreadRange all = range_;
+    const auto code = [&](Block& block, ThreadRange range) {
+      if (range.size() > 0) range_ = range;  // else nothing runs
+      block = Code(std::move(block));
+      range_ = all;
+    };
+    const ThreadRange some = ThreadsWhere(p_, branch.cond, static_cast<VarId>(p_.exprs[tx_].i), all).value_or(all);
+    code(branch.then_body, some);
+    code(branch.else_body, some == all ? all : some.begin == all.begin ? ThreadRange{some.end, all.end} : some.end == all.end ? ThreadRange{all.begin, some.begin} : all);
   }
 
   // Work on private memory is each thread's own; what is shared they divide among themselves.
@@ -151,7 +168,7 @@ class ThreadCoder {
 
   Program& p_;
   const Expr tx_;
-  const ThreadRange range_;
+  ThreadRange range_;
   Block& outside_;
 };
 

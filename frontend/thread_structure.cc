@@ -114,40 +114,7 @@ class Structurer {
     return needs;
   }
 
-  // The threads for which `cond` holds, when it says no more than that, as one range of `within`.
-  std::optional<ThreadRange> RangeOf(Expr cond, ThreadRange within) const {
-    const ExprNode& node = p_.exprs[cond];
-    if (node.op == ExprOp::kAnd) {
-      const auto first = RangeOf(node.args[0], within);
-      return first ? RangeOf(node.args[1], *first) : std::nullopt;
-    }
-    if (node.args.size() != 2) return std::nullopt;
-    const auto is_thread = [&](Expr e) {
-      const ExprNode& n = p_.exprs[e];
-      return n.op == ExprOp::kVar && n.i == tx_;
-    };
-    int64_t bound = 0;
-    ExprOp op = node.op;
-    if (is_thread(node.args[0]) && p_.exprs.AsInt(node.args[1], &bound)) {
-    } else if (is_thread(node.args[1]) && p_.exprs.AsInt(node.args[0], &bound)) {
-      op = op == ExprOp::kLt   ? ExprOp::kGt
-           : op == ExprOp::kGt ? ExprOp::kLt
-           : op == ExprOp::kLe ? ExprOp::kGe
-           : op == ExprOp::kGe ? ExprOp::kLe
-                               : op;
-    } else {
-      return std::nullopt;
-    }
-    ThreadRange r = within;
-    switch (op) {
-      case ExprOp::kLt: r.end = std::min(r.end, bound); break;
-      case ExprOp::kLe: r.end = std::min(r.end, bound + 1); break;
-      case ExprOp::kGe: r.begin = std::max(r.begin, bound); break;
-      case ExprOp::kGt: r.begin = std::max(r.begin, bound + 1); break;
-      default: return std::nullopt;
-    }
-    return r;
-  }
+  std::optional<ThreadRange> RangeOf(Expr cond, ThreadRange within) const { return ThreadsWhere(p_, cond, tx_, within); }
 
   // An if-chain over ranges of whole warps that holds tile statements: the roles, their bodies still as they were.
   std::optional<std::vector<std::pair<ThreadRange, const Block*>>> RolesOf(const Stmt& stmt, ThreadRange within) const {
@@ -277,6 +244,41 @@ class Structurer {
 };
 
 }  // namespace
+
+std::optional<ThreadRange> ThreadsWhere(const Program& p, Expr cond, VarId tx, ThreadRange within) {
+  const ExprNode& node = p.exprs[cond];
+  if (node.op == ExprOp::kAnd) {
+    const auto first = ThreadsWhere(p, node.args[0], tx, within);
+    return first ? ThreadsWhere(p, node.args[1], tx, *first) : std::nullopt;
+  }
+  if (node.args.size() != 2) return std::nullopt;
+  const auto is_thread = [&](Expr e) {
+    const ExprNode& n = p.exprs[e];
+    return n.op == ExprOp::kVar && n.i == tx;
+  };
+  int64_t bound = 0;
+  ExprOp op = node.op;
+  if (is_thread(node.args[0]) && p.exprs.AsInt(node.args[1], &bound)) {
+  } else if (is_thread(node.args[1]) && p.exprs.AsInt(node.args[0], &bound)) {
+    op = op == ExprOp::kLt   ? ExprOp::kGt
+         : op == ExprOp::kGt ? ExprOp::kLt
+         : op == ExprOp::kLe ? ExprOp::kGe
+         : op == ExprOp::kGe ? ExprOp::kLe
+                             : op;
+  } else {
+    return std::nullopt;
+  }
+  ThreadRange r = within;
+  switch (op) {
+    case ExprOp::kEq: r = {std::max(r.begin, bound), std::min(r.end, bound + 1)}; break;
+    case ExprOp::kLt: r.end = std::min(r.end, bound); break;
+    case ExprOp::kLe: r.end = std::min(r.end, bound + 1); break;
+    case ExprOp::kGe: r.begin = std::max(r.begin, bound); break;
+    case ExprOp::kGt: r.begin = std::max(r.begin, bound + 1); break;
+    default: return std::nullopt;
+  }
+  return r;
+}
 
 absl::Status StructureThreads(const std::vector<ThreadUse>& uses, Program* program) {
   for (const ThreadUse& use : uses) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,6 +38,8 @@ struct ThreadRange {
 };
 
 ThreadRange ThreadsOf(const Program& p, const Role& role);
+// The threads for which `cond` holds, when it says no more of `tx` than that, as one range of `within`.
+std::optional<ThreadRange> ThreadsWhere(const Program& p, Expr cond, VarId tx, ThreadRange within);
 void SortByThreads(const Program& p, Roles* roles);
 
 // `block`, statements for all threads of `range`, as what one of them does (`tx`: an expression, its number). Allocations of

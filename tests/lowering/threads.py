@@ -571,3 +571,26 @@ def matmul_announced_by_all(A, B, block_M=64, block_N=64, block_K=32, dtype="flo
         with T.ws(1):
             T.copy(C_local, C[by * block_M, bx * block_N])
     return C
+
+
+@T.prim_func
+def parts_of_threads(X: T.Tensor((6, 50), "float32"), Y: T.Tensor((6, 50), "float32")):
+    # What a part of the threads does, in code by thread: all of it, however many they are.
+    with T.Kernel(1, threads=96) as bx:
+        tx = T.get_thread_binding()
+        n = T.alloc_var("int32")
+        n = 0
+        if tx < 32:
+            T.copy(X[0, 0:50], Y[0, 0:50])
+        elif tx < 70:
+            while n < 2:
+                for j in T.Parallel(50):
+                    Y[1 + n, j] = X[1 + n, j]
+                n = n + 1
+        else:
+            T.copy(X[3:4, :], Y[3:4, :])
+        if tx == 95:
+            T.copy(X[4, :], Y[4, :])
+        if (tx >= 3) and (tx <= 9):
+            if tx > 5:
+                T.copy(X[5, :], Y[5, :])

@@ -312,6 +312,16 @@ TEST(ProgramRoles, AnnouncedBytesGoByTma) {
   EXPECT_EQ(text.find("complete full["), std::string::npos) << text;
 }
 
+// Here Y is X: what a part of the threads does by element code is done by that part.
+TEST(ThreadRegions, PartsOfThreads) {
+  const Program program = Threads("parts_of_threads");
+  const Tensors tensors = {{kF32, {6, 50}}, {kF32, {6, 50}}};
+  ExpectAgrees(program, {tensors}, {}, "parts_of_threads");
+  Args args = MakeArgs(tensors);
+  ASSERT_TRUE(Execute(program, args.tensors(), {}, Checked()).ok());
+  for (int64_t k = 0; k < 300; ++k) EXPECT_EQ(args.out()[k], args.arrays[0][k]) << k;
+}
+
 // The printed form says with tilert's own words what the sources say with TileLang's.
 TEST(ProgramRoles, TheirTextReadsBack) {
   for (const char* entry :
