@@ -40,11 +40,11 @@ class ThreadCoder {
       outside_.push_back(std::move(stmt));
     } else if (auto* fill = std::get_if<Fill>(&stmt.op)) {
       if (ScopeOf(fill->dst.buffer) == Scope::kLocal) return out.push_back(std::move(stmt));
-      Elements(fill->dst.extent, Shared({fill->dst.buffer}), loc, out, [&](const std::vector<Expr>& at) -> StmtOp {
+      Elements(fill->dst.extent, IsDivided(p_, stmt), loc, out, [&](const std::vector<Expr>& at) -> StmtOp {
         return Store{fill->dst.buffer, Shifted(fill->dst, at), fill->value};
       });
     } else if (auto* copy = std::get_if<Copy>(&stmt.op)) {
-      Elements(copy->dst.extent, Shared({copy->src.buffer, copy->dst.buffer}), loc, out,
+      Elements(copy->dst.extent, IsDivided(p_, stmt), loc, out,
                [&](const std::vector<Expr>& at) -> StmtOp {
                  const std::vector<Expr> from = Shifted(copy->src, Matching(copy->dst, copy->src, at));
                  Expr value = p_.exprs.Load(copy->src.buffer, p_.buffers[copy->src.buffer].dtype, from);
@@ -62,7 +62,8 @@ class ThreadCoder {
         return Atomic{atomic->op, atomic->dst.buffer, Shifted(atomic->dst, at), value, atomic->order};
       });
     } else if (auto* loop = std::get_if<Parallel>(&stmt.op)) {
-      AddParallel(std::move(*loop), loc, out);
+      const bool divided = IsDivided(p_, stmt);
+      AddParallel(std::move(*loop), divided, loc, out);
     } else {
       if (auto* loop = std::get_if<For>(&stmt.op);
           loop != nullptr && (loop->kind == ForKind::kPipelined || loop->kind == ForKind::kPersistent)) {
@@ -93,10 +94,6 @@ class ThreadCoder {
     code(branch.else_body, some == all ? all : some.begin == all.begin ? ThreadRange{some.end, all.end} : some.end == all.end ? ThreadRange{all.begin, some.begin} : all);
   }
 
-  // Work on private memory is each thread's own; what is shared they divide among themselves.
-  bool Shared(std::initializer_list<BufferId> buffers) const {
-    return std::none_of(buffers.begin(), buffers.end(), [&](BufferId id) { return IsPrivate(ScopeOf(id)); });
-  }
   std::vector<Expr> Shifted(const Region& region, const std::vector<Expr>& at) {
     std::vector<Expr> indices;
     for (size_t d = 0; d < at.size(); ++d) indices.push_back(Op(ExprOp::kAdd, region.start[d], at[d]));
@@ -152,15 +149,8 @@ class ThreadCoder {
     Points(extents, divided, loc, out, [&](const std::vector<Expr>& at, Block& body) { body.push_back({make(at), loc}); });
   }
 
-  void AddParallel(Parallel loop, const SourceLoc& loc, Block& out) {
-    bool own = false;
-    for (const Stmt& stmt : loop.body) {
-      ForEachStmt(stmt, [&](const Stmt& inner) {
-        const auto* store = std::get_if<Store>(&inner.op);
-        own |= store != nullptr && ScopeOf(store->buffer) == Scope::kLocal;
-      });
-    }
-    Points(loop.extents, !own, loc, out, [&](const std::vector<Expr>& at, Block& body) {
+  void AddParallel(Parallel loop, bool divided, const SourceLoc& loc, Block& out) {
+    Points(loop.extents, divided, loc, out, [&](const std::vector<Expr>& at, Block& body) {
       for (size_t d = 0; d < at.size(); ++d) body.push_back({Let{loop.vars[d], at[d]}, loc});
       for (Stmt& stmt : Code(std::move(loop.body))) body.push_back(std::move(stmt));
     });
@@ -285,6 +275,20 @@ class SyncPlacer {
 };
 
 }  // namespace
+
+bool IsDivided(const Program& p, const Stmt& stmt) {
+  const auto is_shared = [&](BufferId id) { return !IsPrivate(p.buffers[id].scope); };
+  if (const auto* copy = std::get_if<Copy>(&stmt.op)) return is_shared(copy->src.buffer) && is_shared(copy->dst.buffer);
+  if (const auto* fill = std::get_if<Fill>(&stmt.op)) return is_shared(fill->dst.buffer);
+  if (std::holds_alternative<AtomicTile>(stmt.op)) return true;
+  if (!std::holds_alternative<Parallel>(stmt.op)) return false;
+  bool own = false;
+  ForEachStmt(stmt, [&](const Stmt& inner) {
+    const auto* store = std::get_if<Store>(&inner.op);
+    own |= store != nullptr && p.buffers[store->buffer].scope == Scope::kLocal;
+  });
+  return !own;
+}
 
 bool CanBeThreaded(const Program& p, const Stmt& root) {
   bool can = true;

@@ -32,6 +32,7 @@ class Structurer {
       if (alloc != nullptr) return p_.buffers[alloc->buffer].scope != Scope::kFragment;
       return stays(stmt) || Threadable(stmt);
     });
+    if (absl::Status status = CheckDivided(body); !status.ok()) return status;
     if (by_threads) {
       Block outside;
       AddRegion(std::move(body), all_, &outside);
@@ -192,16 +193,33 @@ class Structurer {
     loop->stage.clear();
   }
 
+  // What threads divide among themselves, they all come to.
+  absl::Status CheckDivided(const Block& block) const {
+    for (const Stmt& stmt : block) {
+      const auto* branch = std::get_if<If>(&stmt.op);
+      bool by_thread = false, divided = false;
+      if (branch != nullptr) ForEachNode(p_.exprs, branch->cond, [&](Expr, const ExprNode& node) { by_thread |= node.op == ExprOp::kVar && node.i == tx_; });
+      if (by_thread && !RangeOf(branch->cond, all_)) ForEachStmt(stmt, [&](const Stmt& inner) { divided |= IsDivided(p_, inner); });
+      if (divided) return OnlySomeThreads(stmt);
+      for (const Block* child : ChildBlocks(stmt)) {
+        if (absl::Status status = CheckDivided(*child); !status.ok()) return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status OnlySomeThreads(const Stmt& stmt) const {
+    return InvalidArgument(
+        PlaceOf(p_, stmt.loc), "error: ", PrintStmtHead(p_, stmt),
+        " holds a tile statement and depends on the number of the thread, on which no two threads agree\n"
+        "  hint: write element code, or `if tx < 128:` with a multiple of 32 for a partition of the threads");
+  }
+
   // Control around tile statements and thread code: all threads must agree on it.
   absl::Status Descend(Stmt& stmt, ThreadRange range) {
     bool own = false;
     ForEachExpr(stmt, [&](Expr e) { own |= Mentions(e); });
-    if (own || ChildBlocks(stmt).empty()) {
-      return InvalidArgument(
-          PlaceOf(p_, stmt.loc), "error: ", PrintStmtHead(p_, stmt),
-          " holds a tile statement and depends on the number of the thread, on which no two threads agree\n"
-          "  hint: write element code, or `if tx < 128:` with a multiple of 32 for a partition of the threads");
-    }
+    if (own || ChildBlocks(stmt).empty()) return OnlySomeThreads(stmt);
     for (Block* child : ChildBlocks(stmt)) {
       absl::Status status = Structure(*child, range);
       if (!status.ok()) return status;

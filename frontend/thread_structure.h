@@ -46,6 +46,8 @@ void SortByThreads(const Program& p, Roles* roles);
 // memory of the block are moved to `outside`. REQUIRES: CanBeThreaded of each statement. (thread_code.cc)
 Block ThreadCode(Program& p, Block block, Expr tx, ThreadRange range, Block* outside);
 bool CanBeThreaded(const Program& p, const Stmt& stmt);
+// True for what the threads of `range` divide among themselves; each does for itself what is about private memory.
+bool IsDivided(const Program& p, const Stmt& stmt);
 // Puts T.sync_threads into thread regions of `range`, a role's if `group` is its number from 1 on. (thread_code.cc)
 void InsertSyncs(Program& p, Stmt& region, ThreadRange range, uint32_t group);
 

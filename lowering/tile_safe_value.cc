@@ -15,7 +15,9 @@ class SafeValues {
     Block out;
     for (Stmt& stmt : block) {
       if (auto* note = std::get_if<Annotate>(&stmt.op); note && note->kind == AnnotationKind::kSafeValue) {
-        values_[note->buffer] = Fixed(note->args[0], stmt.loc, out);
+        const DType dtype = s_.buffer(note->buffer).dtype;
+        const Expr value = s_.E()[note->args[0]].dtype == dtype ? note->args[0] : s_.E().Cast(note->args[0], dtype);
+        values_[note->buffer] = Fixed(value, stmt.loc, out);
         continue;
       }
       if (!values_.empty()) TILERT_RETURN_IF_ERROR(Apply(stmt, out));
