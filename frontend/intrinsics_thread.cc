@@ -89,7 +89,8 @@ Value BarrierStatement(Evaluator& e, const Args& args, BarrierOpKind kind, std::
   ProgramBuilder& builder = e.builder();
   if (number && IsInteger(number.dtype())) number = builder.Cast(number, DType::kIndex);
   int64_t bytes = 0;
-  if (kind == BarrierOpKind::kExpectTx && builder.exprs().AsInt(builder.E(number), &bytes) && (bytes < 0 || bytes > kMaxPhaseCount))
+  const bool known = kind == BarrierOpKind::kExpectTx && builder.exprs().AsInt(builder.E(number), &bytes);
+  if (known && (bytes < 0 || bytes > kMaxPhaseCount))
     return e.Fail(args.RangeOf(operand), Cat("a phase of a barrier counts 0 to ", kMaxPhaseCount, " bytes, not ", bytes),
                   "announce what the copies of one phase bring");
   builder.Add(BarrierOp{kind, barrier->buffer.id(), builder.Es(barrier->start), number ? builder.E(number) : Expr{}});

@@ -89,9 +89,15 @@ class ThreadCoder {
       block = Code(std::move(block));
       range_ = all;
     };
-    const ThreadRange some = ThreadsWhere(p_, branch.cond, static_cast<VarId>(p_.exprs[tx_].i), all).value_or(all);
-    code(branch.then_body, some);
-    code(branch.else_body, some == all ? all : some.begin == all.begin ? ThreadRange{some.end, all.end} : some.end == all.end ? ThreadRange{all.begin, some.begin} : all);
+    const auto some = ThreadsWhere(p_, branch.cond, static_cast<VarId>(p_.exprs[tx_].i), all);
+    ThreadRange others = all;
+    if (some && some->begin == all.begin) {
+      others.begin = some->end;
+    } else if (some && some->end == all.end) {
+      others.end = some->begin;
+    }
+    code(branch.then_body, some.value_or(all));
+    code(branch.else_body, others);
   }
 
   std::vector<Expr> Shifted(const Region& region, const std::vector<Expr>& at) {

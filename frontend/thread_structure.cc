@@ -198,9 +198,12 @@ class Structurer {
     for (const Stmt& stmt : block) {
       const auto* branch = std::get_if<If>(&stmt.op);
       bool by_thread = false, divided = false;
-      if (branch != nullptr) ForEachNode(p_.exprs, branch->cond, [&](Expr, const ExprNode& node) { by_thread |= node.op == ExprOp::kVar && node.i == tx_; });
-      if (by_thread && !RangeOf(branch->cond, all_)) ForEachStmt(stmt, [&](const Stmt& inner) { divided |= IsDivided(p_, inner); });
-      if (divided) return OnlySomeThreads(stmt);
+      if (branch != nullptr && !RangeOf(branch->cond, all_)) {
+        ForEachNode(p_.exprs, branch->cond,
+                    [&](Expr, const ExprNode& node) { by_thread |= node.op == ExprOp::kVar && node.i == tx_; });
+        ForEachStmt(stmt, [&](const Stmt& inner) { divided |= IsDivided(p_, inner); });
+      }
+      if (by_thread && divided) return OnlySomeThreads(stmt);
       for (const Block* child : ChildBlocks(stmt)) {
         if (absl::Status status = CheckDivided(*child); !status.ok()) return status;
       }

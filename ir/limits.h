@@ -31,7 +31,7 @@ inline constexpr int64_t kMaxDim = int64_t{1} << 48;  // of a dim at launch
 inline constexpr size_t kMaxCandidates = 256;
 inline constexpr uint64_t kMaxUnrolled = 65536;      // statements after unrolling: the bound on compile time
 inline constexpr int64_t kMaxClusterBlocks = 8;      // of a thread block cluster: what every GPU that has them takes
-inline constexpr int64_t kMaxPhaseCount = (1 << 20) - 1;  // arrivals, and bytes, that a phase of a barrier waits for (PTX ISA, "mbarrier")
+inline constexpr int64_t kMaxPhaseCount = (1 << 20) - 1;  // arrivals, or bytes, of a phase of a barrier (PTX ISA, "mbarrier")
 inline constexpr int64_t kMaxBlockElements = int64_t{1} << 26;  // of one buffer in shared memory, fragments or locals
 
 }  // namespace tilert

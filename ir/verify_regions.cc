@@ -149,7 +149,8 @@ void RegionChecker::CheckStmt(const Copy& s) {
 // Further dimensions of extent 1 are dropped, leading ones first.
 std::optional<Extents> RegionChecker::Matrix(const Region& r, std::string_view what) {
   Extents extents;
-  for (size_t d : MatrixDims(r.extent.size(), [&](size_t i) { return c_.p.exprs.IsInt(r.extent[i], 1); })) extents.push_back(r.extent[d]);
+  const auto is_one = [&](size_t d) { return c_.p.exprs.IsInt(r.extent[d], 1); };
+  for (size_t d : MatrixDims(r.extent.size(), is_one)) extents.push_back(r.extent[d]);
   Static(r, what);
   if (extents.size() == 2) return extents;
   c_.Error(what, ", ", c_.Name(r.buffer), ", is ", Text(extents), ", which is no matrix: give two dimensions of it");

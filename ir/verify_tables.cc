@@ -158,7 +158,9 @@ void TableChecker::CheckShape(const Buffer& b) {
     c_.Error("'", b.name, "': barriers, and nothing else, have an arrive count of at least 1");
   if (b.scope == Scope::kBarrier && b.dtype != DType::kUInt64)
     c_.Error("barrier '", b.name, "' must be uint64, not ", DTypeName(b.dtype));
-  if (b.arrive_count > kMaxPhaseCount) c_.Error("barrier '", b.name, "' waits for ", b.arrive_count, " arrivals: at most ", kMaxPhaseCount, " are possible");
+  if (b.arrive_count > kMaxPhaseCount) {
+    c_.Error("barrier '", b.name, "' waits for ", b.arrive_count, " arrivals: at most ", kMaxPhaseCount, " are possible");
+  }
 }
 
 void TableChecker::CheckBuffers() {
@@ -215,7 +217,9 @@ void TableChecker::CheckDims() {
 SourceLoc TableChecker::FirstUse(size_t dim) const {
   const auto uses = [&](Expr root) {
     bool found = false;
-    ForEachNode(p_.exprs, root, [&](Expr, const ExprNode& node) { found |= node.op == ExprOp::kDim && static_cast<size_t>(node.i) == dim; });
+    ForEachNode(p_.exprs, root, [&](Expr, const ExprNode& node) {
+      found |= node.op == ExprOp::kDim && static_cast<size_t>(node.i) == dim;
+    });
     return found;
   };
   for (const Buffer& buffer : p_.buffers) {

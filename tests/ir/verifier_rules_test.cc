@@ -214,7 +214,8 @@ std::vector<Case> OperandCases() {
          b.Add(BarrierOp{BarrierOpKind::kArrive, barrier(b), b.Es({0}), b.E(1)});
        })},
       {"arrivals of a phase", with([=](ProgramBuilder& b, Buf, Val) {
-         for (uint32_t arrivals : {1048575u, 1048576u, 0xffffffffu}) b.Alloc("bar", DType::kUInt64, Scope::kBarrier, {1}, arrivals);
+         for (uint32_t arrivals : {1048575u, 1048576u, 0xffffffffu})
+           b.Alloc("bar", DType::kUInt64, Scope::kBarrier, {1}, arrivals);
        })},
       {"wait for a tile", with([](ProgramBuilder& b, Buf, Val) {
          b.Add(BarrierOp{BarrierOpKind::kWait, b.Shared("s", kF16, {1}).id(), b.Es({0}), b.E(1)});

@@ -536,8 +536,6 @@ def sums_in_a_loop(X: T.Tensor((64, 64), "float16"), V: T.Tensor((64, 64), "floa
 
 
 @T.prim_func
-
-
 def matrices_with_ones(X: T.Tensor((32, 32), "float16"), V: T.Tensor((32, 32), "float16"), Y: T.Tensor((2, 32, 3, 32), "float32")):
     # Operands of gemm whose matrix is not in their last two dims, or has more dims before it.
     with T.Kernel(1, threads=128) as bx:
@@ -633,3 +631,21 @@ def products_with_the_sums(X: T.Tensor((16, 16), "float16"), V: T.Tensor((16, 16
         T.copy(h, Y[:, 0:16])
         T.copy(f, Y[:, 16:32])
         T.copy(g, Y[:, 32:64])
+
+
+@T.prim_func
+def tiles_of_a_trip(X: T.Tensor((128, 64), "float16"), V: T.Tensor((64, 128), "float16"), Y: T.Tensor((128, 128), "float32")):
+    # A pipeline makes all its tiles anew in each trip, sums too.
+    with T.Kernel(1, threads=128) as bx:
+        total = T.alloc_fragment((128, 128), "float32")
+        T.clear(total)
+        for k in T.Pipelined(4, num_stages=2):
+            part = T.alloc_fragment((128, 128), "float32")
+            a = T.alloc_shared((128, 16), "float16")
+            b = T.alloc_shared((16, 128), "float16")
+            T.copy(X[0:128, k * 16:k * 16 + 16], a)
+            T.copy(V[k * 16:k * 16 + 16, 0:128], b)
+            T.gemm(a, b, part, clear_accum=True)
+            for i, j in T.Parallel(128, 128):
+                total[i, j] += part[i, j]
+        T.copy(total, Y)

@@ -160,13 +160,26 @@ TEST(GeneratedFaults, SumsInALoop) {
   }
 }
 TEST(GeneratedFaults, MatricesWithOnes) {
-  ExpectAgrees("matrices_with_ones", {{{kF16, {32, 32}}, {kF16, {32, 32}}, {kF32, {2, 32, 3, 32}}}}, {.of_magnitude = 0x1p-16});
-  ExpectAgrees("exact_matrices_with_ones", {{{kF32, {32, 32}}, {kF32, {32, 32}}, {kF32, {32, 1, 32}}}}, {.of_magnitude = 0x1p-20});
+  ExpectAgrees("matrices_with_ones", {{{kF16, {32, 32}}, {kF16, {32, 32}}, {kF32, {2, 32, 3, 32}}}},
+               {.of_magnitude = 0x1p-16});
+  ExpectAgrees("exact_matrices_with_ones", {{{kF32, {32, 32}}, {kF32, {32, 32}}, {kF32, {32, 1, 32}}}},
+               {.of_magnitude = 0x1p-20});
 }
 TEST(GeneratedFaults, TwoGridsOfWarps) {
   ExpectAgrees("two_grids_of_warps", {{{kF16, {16, 16}}, {kF16, {16, 8}}, {kF32, {16, 8}}}}, {.of_magnitude = 0x1p-16});
 }
 TEST(GeneratedFaults, ProductsWithTheSums) {
-  ExpectAgrees("products_with_the_sums", {{{kF16, {16, 16}}, {kF32, {16, 16}}, {kF32, {16, 64}}}}, {.relative = 0x1p-10, .of_magnitude = 0x1p-10});
+  ExpectAgrees("products_with_the_sums", {{{kF16, {16, 16}}, {kF32, {16, 16}}, {kF32, {16, 64}}}},
+               {.relative = 0x1p-10, .of_magnitude = 0x1p-10});
 }
 TEST(GeneratedFaults, BytesOfAPhase) { ExpectAgrees("bytes_of_a_phase", Matrices(kF16, {{128, 64}})); }
+TEST(GeneratedFaults, TilesOfATrip) {
+  ExpectAgrees("tiles_of_a_trip", {{{DType::kFloat16, {128, 64}}, {DType::kFloat16, {64, 128}}, {DType::kFloat32, {128, 128}}}},
+               {.of_magnitude = 0x1p-16});
+}
+TEST(GeneratedFaults, OneRow) {
+  ExpectAgrees("one_row", {{{kBF16, {2, 80}}, {kBF16, {64, 80}}, {kF32, {2, 64}}}}, {.of_magnitude = 0x1p-16});
+}
+
+}  // namespace
+}  // namespace tilert
