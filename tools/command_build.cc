@@ -123,7 +123,7 @@ absl::Status RunBuild(const Args& args) {
   TILERT_ASSIGN_OR_RETURN(const auto dims, IntAssignments(args, "--dim"));
   TILERT_ASSIGN_OR_RETURN(const auto file, OpenBundle(path));
   Bundle& bundle = file->bundle;
-  if (!wanted.empty() && bundle.Find(wanted) == nullptr) return absl::NotFoundError(Cat(path, ": no program '", wanted, "'"));
+  if (!wanted.empty() && bundle.Find(wanted) == nullptr) return NoProgram(*file, wanted);
   TILERT_ASSIGN_OR_RETURN(const auto nvrtc, Nvrtc::Load());
   std::vector<Job> jobs;
   for (const Program& program : bundle.programs) {

@@ -10,17 +10,10 @@
 #include "ir/specialize.h"
 #include "ir/status_util.h"
 #include "tools/file.h"
+#include "tools/names.h"
 
 namespace tilert::tool {
 namespace {
-
-// "'a', 'b', 'c'".
-template <typename Range>
-std::string NamesOf(const Range& range) {
-  std::string text;
-  for (const auto& item : range) text += Cat(text.empty() ? "'" : ", '", item.name, "'");
-  return text.empty() ? "nothing" : text;
-}
 
 bool IsModuleName(const std::string& name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
@@ -31,11 +24,13 @@ absl::StatusOr<Program> FromBundle(const BundleFile& file, const std::string& wa
   const std::vector<Program>& programs = file.bundle.programs;
   if (programs.empty()) return InvalidArgument(path, ": holds no program");
   if (wanted.empty()) {
-    if (programs.size() > 1) return UsageError(Cat(path, " holds several programs; choose one by --entry: ", NamesOf(programs)));
+    if (programs.size() > 1) {
+      return UsageError(Cat(path, " holds several programs; choose one by --entry: ", SomeNamesOf(programs)));
+    }
     return programs[0];
   }
   const Program* found = file.bundle.Find(wanted);
-  if (found == nullptr) return absl::NotFoundError(Cat(path, ": no program '", wanted, "'; there are ", NamesOf(programs)));
+  if (found == nullptr) return NoProgram(file, wanted);
   return *found;
 }
 
@@ -48,7 +43,7 @@ absl::Status AddVariant(const Bundle& bundle, const Program& program, const std:
   }
   const auto it = std::find_if(own.begin(), own.end(), [&](const Variant& variant) { return variant.name == name; });
   if (it == own.end()) {
-    return absl::NotFoundError(Cat("'", program.name, "' has no variant '", name, "'; there are ", NamesOf(own)));
+    return absl::NotFoundError(Cat("'", program.name, "' has no variant '", name, "'; there are ", SomeNamesOf(own, name)));
   }
   for (const auto& [constant, value] : it->constants) {
     if (constants->emplace(constant, value).first->second != value)
@@ -58,6 +53,11 @@ absl::Status AddVariant(const Bundle& bundle, const Program& program, const std:
 }
 
 }  // namespace
+
+absl::Status NoProgram(const BundleFile& file, const std::string& wanted) {
+  return absl::NotFoundError(
+      Cat(file.path, ": no program '", wanted, "'; there are ", SomeNamesOf(file.bundle.programs, wanted)));
+}
 
 frontend::ModuleReader ReaderBeside(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -99,7 +99,9 @@ absl::StatusOr<Program> CompileEntry(const std::string& path, const std::string&
   if (entry.empty()) {
     TILERT_ASSIGN_OR_RETURN(const auto entries, frontend::ListEntries(text, BaseName(path)));
     if (entries.empty()) return InvalidArgument(path, ": no kernel in it (a function under @T.prim_func or @tilelang.jit)");
-    if (entries.size() > 1) return UsageError(Cat(path, " has several entries; choose one by --entry: ", NamesOf(entries)));
+    if (entries.size() > 1) {
+      return UsageError(Cat(path, " has several entries; choose one by --entry: ", SomeNamesOf(entries)));
+    }
     entry = entries[0].name;
   }
   return frontend::Compile(text, BaseName(path), entry, settings, nullptr, ReaderBeside(path));

@@ -26,6 +26,9 @@ struct BundleFile {
 // Reads a *.tilert file. Programs are not verified yet. (By pointer: the bytes must stay where they are.)
 absl::StatusOr<std::unique_ptr<BundleFile>> OpenBundle(const std::string& path);
 
+// NotFound: it has no program of this name; with those that it has.
+absl::Status NoProgram(const BundleFile& file, const std::string& wanted);
+
 // Larger sources are not read.
 inline constexpr uint64_t kMaxSourceBytes = uint64_t{16} << 20;
 

@@ -6,6 +6,7 @@
 #include "ir/status_util.h"
 #include "tools/file.h"
 #include "tools/json_reader.h"
+#include "tools/names.h"
 
 namespace tilert::tool {
 namespace {
@@ -71,16 +72,10 @@ absl::StatusOr<std::map<std::string, Entry>> ReadHeader(std::string_view text) {
   return entries;
 }
 
-// "'a', 'b' and 7 more".
-std::string SomeNames(const std::map<std::string, Entry>& entries) {
-  constexpr size_t kShown = 8;
-  std::string text;
-  size_t n = 0;
-  for (const auto& [name, entry] : entries) {
-    if (n++ == kShown) return Cat(text, " and ", entries.size() - kShown, " more");
-    text += Cat(text.empty() ? "" : ", ", "'", name, "'");
-  }
-  return text.empty() ? "nothing" : text;
+std::vector<std::string> Names(const std::map<std::string, Entry>& entries) {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : entries) names.push_back(name);
+  return names;
 }
 
 absl::StatusOr<std::map<std::string, Entry>> Read(const InputFile& file, uint64_t* data) {
@@ -101,7 +96,9 @@ absl::StatusOr<Array> Read(const InputFile& file, const std::string& tensor) {
   uint64_t data = 0;
   TILERT_ASSIGN_OR_RETURN(const auto entries, Read(file, &data));
   const auto found = entries.find(tensor);
-  if (found == entries.end()) return absl::NotFoundError(Cat("no tensor '", tensor, "'; there are ", SomeNames(entries)));
+  if (found == entries.end()) {
+    return absl::NotFoundError(Cat("no tensor '", tensor, "'; there are ", SomeNames(Names(entries), tensor)));
+  }
   const Entry& entry = found->second;
   const auto* type =
       std::find_if(std::begin(kTypes), std::end(kTypes), [&](const SafetensorType& t) { return entry.dtype == t.name; });
@@ -152,7 +149,7 @@ absl::StatusOr<std::string> OtherSafetensors(const std::string& path, const std:
   auto entries = Read(file, &data);
   if (!entries.ok()) return InFile(path, entries.status());
   for (const std::string& tensor : tensors) entries->erase(tensor);
-  return entries->empty() ? "" : SomeNames(*entries);
+  return entries->empty() ? "" : SomeNames(Names(*entries));
 }
 
 std::string SafetensorsBytes(const std::map<std::string, Array>& tensors) {

@@ -233,7 +233,9 @@ bool Checker::LowersFor(const char* arch, const Program& program, const CallData
     kernels_ = text;
     if (!Simulates(lowered->kernel_ir, program, call, what)) return false;
   }
-  for (const std::string& compiled : options_.compile) {
+  for (size_t i = 0; i < options_.compile.size(); ++i) {
+    const std::string& compiled = options_.compile[i];
+    if (options_.rotate && case_.data_seed % options_.compile.size() != i) continue;
     if (FindTarget(compiled)->family == FindTarget(arch)->family && !Compiles(*lowered, compiled)) return false;
   }
   return true;

@@ -9,8 +9,8 @@
 // --runs=1: how often there (3). --in-process: in this process, for checkers that look at a process (a crash ends it). --plant:
 // each run there writes outside a tensor, which must be found. --json=FILE: what was counted. --seconds=600: what is
 // not done by then is left out.
-// --compile=sm_80,sm_89,sm_90a: compile each by NVRTC too. --no-simulate: leave the simulator out. --kind=TEXT: report faults
-// whose kind holds TEXT only.
+// --compile=sm_80,sm_89,sm_90a: compile each by NVRTC too; --rotate: for one of these, each seed for the next.
+// --no-simulate: leave the simulator out. --kind=TEXT: report faults whose kind holds TEXT only.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +24,7 @@
 #include "tests/generator/checks.h"
 #include "tests/generator/shrink.h"
 #include "tests/generator/tile_generator.h"
+#include "tests/lowering/nvrtc_harness.h"
 
 namespace tilert {
 namespace {
@@ -146,6 +147,8 @@ int Main(int argc, char** argv) {
       flags.checks.device_runs = std::atoi(value.c_str());
     else if (is("--json="))
       flags.json = value;
+    else if (arg == "--rotate")
+      flags.checks.rotate = true;
     else if (arg == "--in-process")
       flags.in_process = true;
     else if (arg == "--plant")
@@ -162,6 +165,10 @@ int Main(int argc, char** argv) {
       flags.print = true;
     else
       return std::fprintf(stderr, "program_generator: what is %s?\n", arg.c_str()), 2;
+  }
+  if (!flags.checks.compile.empty() && !HasNvrtc()) {
+    std::printf("no NVRTC: nothing is compiled\n");
+    flags.checks.compile.clear();
   }
   return Run(flags);
 }
