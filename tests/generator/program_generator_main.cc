@@ -9,7 +9,7 @@
 // --runs=1: how often there (3). --in-process: in this process, for checkers that look at a process (a crash ends it). --plant:
 // each run there writes outside a tensor, which must be found. --json=FILE: what was counted. --seconds=600: what is
 // not done by then is left out.
-// --compile=sm_80,sm_89,sm_90a: compile each by NVRTC too; --rotate: for one of these, each seed for the next.
+// --compile=sm_80,sm_89,sm_90a: compile each by NVRTC too; --rotate: for one of these, each seed for another.
 // --no-simulate: leave the simulator out. --kind=TEXT: report faults whose kind holds TEXT only.
 #include <cstdio>
 #include <cstdlib>
