@@ -28,6 +28,7 @@ constexpr TilePass kTilePasses[] = {
     {"separate-overlaps", "before copies and atomics become loops: the elements of a loop have no order", SeparateOverlaps},
     {"fix-extents", "before block values: an extent may be one", FixExtents},
     {"private-to-fragments", "before desugaring, which makes loops without private memory only", PrivateToFragments},
+    {"join-roles", "before the parts of a launch are asked what they hold", JoinRoles},
     {"share-between-roles", "behind the fragments that it may make shared, before values are read from those", ShareBetweenRoles},
     {"read-block-values", "before copies are told apart by what they depend on", ReadBlockValues},
     {"desugar", "before the passes that know fewer statements", DesugarTiles},

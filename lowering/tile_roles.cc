@@ -1,6 +1,7 @@
 #include "lowering/tile_roles.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "ir/status_util.h"
@@ -27,6 +28,21 @@ bool LeavesLoop(const Stmt& stmt) {
   if (IsJump(stmt)) return true;
   auto* branch = std::get_if<If>(&stmt.op);
   return branch != nullptr && (std::ranges::any_of(branch->then_body, LeavesLoop) || std::ranges::any_of(branch->else_body, LeavesLoop));
+}
+
+// True for roles whose threads meet no others: whoever does what they do, in whatever order, it is the same.
+bool MindNobody(const Roles& roles) {
+  bool meet = false;
+  for (const Role& role : roles.roles) {
+    for (const Stmt& body : role.body) {
+      meet |= LeavesLoop(body) || Holds<BarrierOp, AsyncWait, ThreadRegion, SyncThreads>(body);
+      ForEachStmt(body, [&](const Stmt& stmt) {
+        auto* copy = std::get_if<Copy>(&stmt.op);
+        meet |= copy != nullptr && copy->barrier != kNoId;
+      });
+    }
+  }
+  return !meet;
 }
 
 bool IsFragment(const TileState& state, BufferId id) { return state.scope(id) == Scope::kFragment; }
@@ -152,7 +168,7 @@ absl::StatusOr<std::vector<RoleSpan>> RoleSpans(const TileState& state) {
   std::vector<RoleSpan> parts;
   int end = 0;
   for (const RoleSpan& span : spans) {
-    if (span.first < end) return absl::UnimplementedError("the roles of this launch divide its threads in different ways, which is not lowered to GPU code");
+    if (span.first < end) return absl::UnimplementedError("roles of this launch that wait at barriers divide its threads in different ways, which is not lowered to GPU code");
     if (span.first > end) parts.push_back({end, span.first - end});
     parts.push_back(span);
     end = span.first + span.warps;
@@ -167,6 +183,17 @@ absl::StatusOr<RoleParts> ProgramRoles(const TileState& state) {
   FragmentHomes found = FindHomes(state, spans);
   if (!found.torn.empty()) return absl::InternalError(Cat("fragment '", state.buffer(*found.torn.begin()).name, "' is used by several roles"));
   return RoleParts{std::move(spans), std::move(found.homes)};
+}
+
+absl::Status JoinRoles(TileState& state) {
+  if (RoleSpans(state).ok()) return absl::OkStatus();
+  return RewriteBlock(state.L().body, [&](Stmt stmt, Block& out) {
+    auto* roles = std::get_if<Roles>(&stmt.op);
+    if (roles == nullptr || !MindNobody(*roles)) return out.push_back(std::move(stmt)), absl::OkStatus();
+    for (Role& role : roles->roles) std::ranges::move(role.body, std::back_inserter(out));
+    state.report += Cat("  roles", Where(state.program, stmt.loc), ": one after the other, by all threads: others divide these in another way\n");
+    return absl::OkStatus();
+  });
 }
 
 void ForEachRoleStmt(const TileState& state, const Block& block, const RoleParts& parts, size_t part, const std::function<void(const Stmt&)>& visit) {

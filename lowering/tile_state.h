@@ -86,6 +86,7 @@ absl::Status HoldOperands(TileState& state);
 absl::Status SeparateOverlaps(TileState& state);
 absl::Status FixExtents(TileState& state);
 absl::Status PrivateToFragments(TileState& state);
+absl::Status JoinRoles(TileState& state);
 absl::Status ShareBetweenRoles(TileState& state);
 absl::Status ReadBlockValues(TileState& state);
 absl::Status DesugarTiles(TileState& state);

@@ -235,7 +235,8 @@ bool Checker::LowersFor(const char* arch, const Program& program, const CallData
   }
   const size_t targets = options_.compile.size();
   for (size_t i = 0; i < targets; ++i) {
-    const bool turn = case_.data_seed % targets == i && (case_.data_seed / targets % 2 == 0) == (arg_class == GeneralArgClass(program));
+    const bool general = arg_class == GeneralArgClass(program);
+    const bool turn = case_.data_seed % targets == i && (case_.data_seed / targets % 2 == 0) == general;
     if (options_.rotate && !turn) continue;
     const std::string& compiled = options_.compile[i];
     if (FindTarget(compiled)->family == FindTarget(arch)->family && !Compiles(*lowered, compiled)) return false;

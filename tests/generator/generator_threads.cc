@@ -67,11 +67,12 @@ void Generator::Threads() {
   tiles_ = all;
 }
 
-// Two parts of the block, each with tiles of its own; one may hand a tile to the other, once or in turns.
+// Two parts of the block, each with tiles of its own: halves, of which one may hand a tile to the other, once or in turns; those that
+// do not talk may be of any size. Then perhaps other parts.
 void Generator::RolesOf() {
   if (threads_ % 64 != 0 || threads_ > 512) return Threads();
-  const int64_t half = threads_ / 2, whole = threads_;
   const bool talk = Chance(60);
+  const int64_t whole = threads_, half = talk || Chance(40) ? whole / 2 : 32 * (1 + Pick(static_cast<int>(whole / 32) - 1));
   const int64_t turns = Pick(4), size = Of<int64_t>({16, 32, 64});
   Buf full, empty, tile;
   if (talk) {
@@ -89,9 +90,9 @@ void Generator::RolesOf() {
   const std::vector<TileRef> tiles = std::exchange(tiles_, {}), targets = std::exchange(targets_, {});
   const std::vector<Buf> vars = std::exchange(vars_, {});
   const std::vector<Uniform> uniforms = uniforms_;
-  threads_ = half;
   for (int role = 0; role < 2; ++role) {
-    b_.OpenRole(role * half, (role + 1) * half);
+    threads_ = role == 0 ? half : whole - half;
+    b_.OpenRole(role == 0 ? 0 : half, role == 0 ? half : whole);
     tiles_.clear(), targets_.clear(), uniforms_ = uniforms;
     for (size_t i = 0; inherits && i < tiles.size(); ++i) {
       if (static_cast<int>(i % 2) == role) tiles_.push_back(tiles[i]), targets_.push_back(tiles[i]);
@@ -127,6 +128,7 @@ void Generator::RolesOf() {
   in_role_ = false;
   threads_ = whole;
   tiles_ = tiles, targets_ = targets, vars_ = vars, uniforms_ = uniforms;
+  if (Chance(35)) RolesOf();
 }
 
 }  // namespace tilert::generator

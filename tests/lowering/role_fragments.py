@@ -169,3 +169,60 @@ def scan_that_says_where(A: T.Tensor((N,), "float32"), C: T.Tensor((3, 8), "floa
             T.copy(A[f[3]:f[3] + 8], s)
             T.copy(s, C[k, 0:8])
             T.cumsum(f, f, dim=0)
+
+
+@T.prim_func
+def divided_anew(A: T.Tensor((64, N), "float16"), B: T.Tensor((N, 64), "float16"), C: T.Tensor((64, 64), "float32"), D: T.Tensor((64, 64), "float32")):
+    # Roles that wait for each other halve the threads; those behind them, which do not, divide them in other ways.
+    with T.Kernel(1, threads=256) as bx:
+        tx = T.get_thread_binding()
+        a = T.alloc_shared((64, 32), "float16")
+        b = T.alloc_shared((32, 64), "float16")
+        s = T.alloc_shared((64, 64), "float32")
+        acc = T.alloc_fragment((64, 64), "float32")
+        full = T.alloc_barrier(128)
+        empty = T.alloc_barrier(128)
+        if tx >= 128:
+            T.clear(acc)
+        for k in T.serial(T.ceildiv(N, 32)):
+            if tx < 128:
+                T.barrier_wait(empty, (k + 1) % 2)
+                T.copy(A[0, k * 32], a)
+                T.copy(B[k * 32, 0], b)
+                T.barrier_arrive(full)
+            else:
+                T.barrier_wait(full, k % 2)
+                T.gemm(a, b, acc)
+                T.barrier_arrive(empty)
+        if tx >= 128:
+            T.copy(acc, s)
+        if tx < 64:
+            for i, j in T.Parallel(64, 64):
+                C[i, j] = s[i, j] * 2.0
+        elif tx < 96:
+            for i, j in T.Parallel(64, 64):
+                D[i, j] = s[j, i] + acc[i, j]
+
+
+@T.prim_func
+def divided_in_turns(A: T.Tensor((N, 32), "float32"), C: T.Tensor((N, 32), "float32")):
+    # No division is that of the launch.
+    with T.Kernel(1, threads=128) as bx:
+        tx = T.get_thread_binding()
+        s = T.alloc_shared((32,), "float32")
+        f = T.alloc_fragment((32,), "float32")
+        T.clear(f)
+        for k in T.serial(N):
+            if tx < 64:
+                T.copy(A[k, :], s)
+            else:
+                for i in T.Parallel(32):
+                    f[i] = f[i] + k
+            if tx < 32:
+                for i in T.Parallel(32):
+                    C[k, i] = s[i] * 3.0
+            elif tx >= 96:
+                for i in T.Parallel(32):
+                    f[i] = f[i] + s[31 - i]
+        for i in T.Parallel(32):
+            C[0, i] = f[i]

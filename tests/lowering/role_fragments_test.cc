@@ -52,6 +52,16 @@ TEST(RoleFragments, OneStatementOverTwoRoles) {
   ExpectAgrees("two_homes", calls);
 }
 
+TEST(RoleFragments, DividedAnew) {
+  std::vector<Tensors> calls;
+  for (int64_t n : {1, 32, 90}) calls.push_back({{kF16, {64, n}}, {kF16, {n, 64}}, {kF32, {64, 64}}, {kF32, {64, 64}}});
+  ExpectAgrees("divided_anew", calls, {.relative = 1e-5, .absolute = 1e-4});
+  EXPECT_THAT(Report("divided_anew", "sm_90a"), testing::HasSubstr("by all threads: others divide these in another way"));
+  calls.clear();
+  for (int64_t n : {1, 2, 7}) calls.push_back({{kF32, {n, 32}}, {kF32, {n, 32}}});
+  ExpectAgrees("divided_in_turns", calls, {.relative = 1e-6, .absolute = 1e-6});
+}
+
 TEST(RoleFragments, LookedAtByAll) { ExpectAgrees("looked_at", {{{kI32, {8}}, {kF32, {64, 16}}, {kF32, {8, 16}}}}); }
 TEST(RoleFragments, LookedAtAndChanged) { ExpectAgrees("looks_and_changes", {{{kI32, {8}}, {kI32, {8}}}}); }
 TEST(RoleFragments, ScanThatSaysWhere) { ExpectAgrees("scan_that_says_where", {{{kF32, {50}}, {kF32, {3, 8}}}}); }
