@@ -67,12 +67,13 @@ void Generator::Threads() {
   tiles_ = all;
 }
 
-// Two parts of the block, each with tiles of its own: halves, of which one may hand a tile to the other, once or in turns; those that
-// do not talk may be of any size. Then perhaps other parts.
+// Two parts of the block, each with tiles of its own: halves, of which one may hand a tile to the other, once or in turns; those
+// that do not talk may be of any size. Then perhaps other parts.
 void Generator::RolesOf() {
   if (threads_ % 64 != 0 || threads_ > 512) return Threads();
   const bool talk = Chance(60);
-  const int64_t whole = threads_, half = talk || Chance(40) ? whole / 2 : 32 * (1 + Pick(static_cast<int>(whole / 32) - 1));
+  const int64_t whole = threads_, warps = whole / 32;
+  const int64_t half = talk || Chance(40) ? whole / 2 : 32 * (1 + Pick(static_cast<int>(warps) - 1));
   const int64_t turns = Pick(4), size = Of<int64_t>({16, 32, 64});
   Buf full, empty, tile;
   if (talk) {
