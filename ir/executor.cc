@@ -107,13 +107,14 @@ class Executor {
   // Blocks of a cooperative launch may wait for each other: each has a thread of its own.
   absl::Status RunBlocks(LaunchState& state, int64_t blocks) {
     constexpr int64_t kMostTogether = 1024;
-    const bool together = state.plan.launch->cooperative;
-    const auto refused = [&](const Launch& launch) {
+    const Launch& launch = *state.plan.launch;
+    const bool together = launch.cooperative;
+    const auto refused = [&] {
       const std::string message = Cat("launch '", launch.name, "' is cooperative: its ", blocks,
                                       " blocks run at the same time, more than there are threads for; launch fewer");
       return exec::Located(program_, launch.loc, absl::ResourceExhaustedError(message));
     };
-    if (together && blocks > kMostTogether) return refused(*state.plan.launch);
+    if (together && blocks > kMostTogether) return refused();
     const int wanted =
         options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     const int64_t workers = together ? blocks : std::min<int64_t>(wanted, blocks);
@@ -131,7 +132,7 @@ class Executor {
     }
     Work(state, queue);
     for (std::thread& thread : threads) thread.join();
-    return all_started || !together ? queue.status : refused(*state.plan.launch);
+    return all_started || !together ? queue.status : refused();
   }
 
   // Blocks not yet taken, and the first error in the order of blocks among those seen.

@@ -77,9 +77,7 @@ class PassLog {
 absl::flat_hash_set<BufferId> ThreadPrivate(const Program& program, const Block& body) {
   absl::flat_hash_set<BufferId> used;
   ForEachStmt(body, [&](const Stmt& stmt) {
-    if (!std::holds_alternative<ThreadRegion>(stmt.op)) return;
-    used.merge(BuffersRead(program, stmt));
-    used.merge(BuffersWritten(stmt));
+    if (std::holds_alternative<ThreadRegion>(stmt.op)) used.merge(BuffersTouched(program, stmt));
   });
   return used;
 }

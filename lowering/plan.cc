@@ -199,7 +199,7 @@ absl::Status PlanBuilder::EmitBlock(const Block& block, kir::Block& out, bool ke
 bool PlanBuilder::OverwrittenFirst(const Block& block, size_t at) const {
   const BufferId id = std::get<Alloc>(block[at].op).buffer;
   for (size_t i = at + 1; i < block.size(); ++i) {
-    if (!BuffersRead(s_.program, block[i]).contains(id) && !BuffersWritten(block[i]).contains(id)) continue;
+    if (!BuffersTouched(s_.program, block[i]).contains(id)) continue;
     auto* fill = std::get_if<Fill>(&block[i].op);
     return fill != nullptr && s_.IsWhole(fill->dst) && !Loads(s_.program.exprs, fill->value, id);
   }
