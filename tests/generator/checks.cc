@@ -234,10 +234,10 @@ bool Checker::LowersFor(const char* arch, const Program& program, const CallData
     if (!Simulates(lowered->kernel_ir, program, call, what)) return false;
   }
   const size_t targets = options_.compile.size();
+  const bool general = arg_class == GeneralArgClass(program);
   for (size_t i = 0; i < targets; ++i) {
-    const bool general = arg_class == GeneralArgClass(program);
-    const bool turn = case_.data_seed % targets == i && (case_.data_seed / targets % 2 == 0) == general;
-    if (options_.rotate && !turn) continue;
+    if (options_.one_target && case_.data_seed % targets != i) continue;
+    if (options_.one_class && (case_.data_seed / targets % 2 == 0) != general) continue;
     const std::string& compiled = options_.compile[i];
     if (FindTarget(compiled)->family == FindTarget(arch)->family && !Compiles(*lowered, compiled)) return false;
   }

@@ -14,7 +14,8 @@ namespace tilert {
 struct CheckOptions {
   bool simulate = true;              // both families and both classes of arguments, against the executor
   std::vector<std::string> compile;  // architectures to compile for by NVRTC ("sm_80"): no error, no C75xx remark
-  bool rotate = false;               // each case for one of these, of one class of arguments: the seed says which
+  bool one_target = false;           // each case for one of these only; the seed says for which
+  bool one_class = false;            // compile each for one class of arguments only; the seed says for which
   // Families ("auto", "ampere", "hopper") to lower for and run with on the GPU that is there; then, without `simulate` and
   // `compile`, nothing else is checked.
   std::vector<std::string> devices;

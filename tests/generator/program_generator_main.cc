@@ -9,7 +9,8 @@
 // --runs=1: how often there (3). --in-process: in this process, for checkers that look at a process (a crash ends it). --plant:
 // each run there writes outside a tensor, which must be found. --json=FILE: what was counted. --seconds=600: what is
 // not done by then is left out.
-// --compile=sm_80,sm_89,sm_90a: compile each by NVRTC too; --rotate: for one of these, each seed for another.
+// --compile=sm_80,sm_89,sm_90a: compile each by NVRTC too; --one-target: for one of these, each seed for another; --one-class:
+// for one class of arguments.
 // --no-simulate: leave the simulator out. --kind=TEXT: report faults whose kind holds TEXT only.
 #include <cstdio>
 #include <cstdlib>
@@ -147,8 +148,10 @@ int Main(int argc, char** argv) {
       flags.checks.device_runs = std::atoi(value.c_str());
     else if (is("--json="))
       flags.json = value;
-    else if (arg == "--rotate")
-      flags.checks.rotate = true;
+    else if (arg == "--one-target")
+      flags.checks.one_target = true;
+    else if (arg == "--one-class")
+      flags.checks.one_class = true;
     else if (arg == "--in-process")
       flags.in_process = true;
     else if (arg == "--plant")
