@@ -22,7 +22,7 @@ struct Settings {
   std::vector<std::string> fixed;  // names of dims that kernels are specialised to
   std::string variant;             // of the programs that have it; empty: the runtime's choice
   std::string out;
-  int repeats = 20;
+  Rounds rounds;
 };
 
 // One prepared kernel with its device arguments.

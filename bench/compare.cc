@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "ir/status_util.h"
 #include "tools/random_array.h"
 
 namespace tilert::bench {
 
-absl::StatusOr<Times> Compare(tool::GpuTimer& timer, const std::vector<Candidate>& candidates, int rounds) {
+absl::StatusOr<Times> Compare(tool::GpuTimer& timer, const std::vector<Candidate>& candidates, const Rounds& rounds) {
   for (const Candidate& candidate : candidates) {
     for (int i = 0; i < 2; ++i) TILERT_RETURN_IF_ERROR(candidate.run());
   }
@@ -17,9 +18,13 @@ absl::StatusOr<Times> Compare(tool::GpuTimer& timer, const std::vector<Candidate
   std::vector<size_t> order(candidates.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::mt19937 random(1);
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < rounds.count; ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (size_t i : order) {
+      if (rounds.rest.count() > 0) {
+        std::this_thread::sleep_for(rounds.rest);
+        TILERT_RETURN_IF_ERROR(candidates[i].run());
+      }
       TILERT_RETURN_IF_ERROR(timer.Flush());
       TILERT_RETURN_IF_ERROR(timer.Begin());
       TILERT_RETURN_IF_ERROR(candidates[i].run());

@@ -93,7 +93,7 @@ class GemmRow {
 
   // Times everybody and compares our result with that of the first peer, which alone writes the first of the results.
   absl::Status Run() {
-    TILERT_ASSIGN_OR_RETURN(const Times times, Compare(context_.timer(), candidates_, context_.settings().repeats));
+    TILERT_ASSIGN_OR_RETURN(const Times times, Compare(context_.timer(), candidates_, context_.settings().rounds));
     if (candidates_.size() > 1) {
       TILERT_RETURN_IF_ERROR(candidates_[1].run());
       TILERT_RETURN_IF_ERROR(
@@ -130,7 +130,7 @@ class GemmRow {
   absl::StatusOr<size_t> Fastest(LtGemm& lt, cuda::DevicePtr c) {
     std::vector<Candidate> candidates;
     for (size_t i = 0; i < lt.algorithms(); ++i) candidates.push_back({"", [=, this, &lt] { return lt.Run(i, a(), b(), c); }});
-    TILERT_ASSIGN_OR_RETURN(const Times times, Compare(context_.timer(), candidates, 5));
+    TILERT_ASSIGN_OR_RETURN(const Times times, Compare(context_.timer(), candidates, {.count = 5}));
     size_t best = 0;
     for (size_t i = 1; i < times.size(); ++i) {
       if (tool::Median(times[i]) < tool::Median(times[best])) best = i;

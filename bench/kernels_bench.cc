@@ -2,10 +2,12 @@
 // --out.
 //
 //   kernels_bench [--family hopper] [--only "gemm attention"] [--filter gemm/bf16/nt/4096x4096x4096] [--fix N,K] [--repeats 20]
-//   [--variant 128x256] [--out results.jsonl]
+//   [--variant 128x256] [--rest 100] [--out results.jsonl]
+//
+// --rest: milliseconds before each timed run (see Rounds in compare.h).
 //
 // The environment gives what the command line does not: TILERT_FAMILY, TILERT_ONLY, TILERT_BENCH (the filter, several parts
-// separated by spaces or commas), TILERT_FIX, TILERT_REPEATS, TILERT_VARIANT.
+// separated by spaces or commas), TILERT_FIX, TILERT_REPEATS, TILERT_VARIANT, TILERT_REST.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -60,7 +62,7 @@ class Bench {
     context_.Emit(Cat("{\"meta\": {\"gpu\": \"", runtime.device().name, "\", \"driver\": \"", driver().version(),
                       "\", \"nvrtc\": \"", runtime.nvrtc().ok() ? std::to_string((*runtime.nvrtc())->version()) : "none",
                       "\", \"cublas\": \"", cublas.ok() ? (*cublas)->version() : "none", "\", \"family\": \"", context_.family(),
-                      "\"}}"));
+                      "\", \"rest_ms\": ", context_.settings().rounds.rest.count(), "}}"));
   }
 
   // Runs a bench that fills in the figures of `row`, if it is wanted.
@@ -76,7 +78,7 @@ class Bench {
   absl::Status Time(Row& row, Call& call, const std::vector<Candidate>& peers = {}) {
     std::vector<Candidate> candidates = {{"tilert", [&] { return call.Run(); }}};
     candidates.insert(candidates.end(), peers.begin(), peers.end());
-    TILERT_ASSIGN_OR_RETURN(const Times times, Compare(context_.timer(), candidates, context_.settings().repeats));
+    TILERT_ASSIGN_OR_RETURN(const Times times, Compare(context_.timer(), candidates, context_.settings().rounds));
     row.schedule = call.schedule;
     row.us = tool::Median(times[0]);
     for (size_t i = 1; i < times.size(); ++i)
@@ -242,6 +244,7 @@ Settings ReadSettings(int argc, char** argv) {
   const std::pair<const char*, const char*> variables[] = {
       {"--family", "TILERT_FAMILY"}, {"--only", "TILERT_ONLY"},       {"--filter", "TILERT_BENCH"},
       {"--fix", "TILERT_FIX"},       {"--repeats", "TILERT_REPEATS"}, {"--variant", "TILERT_VARIANT"},
+      {"--rest", "TILERT_REST"},
   };
   for (const auto& [flag, variable] : variables) {
     if (const char* value = std::getenv(variable)) given[flag] = value;
@@ -254,7 +257,8 @@ Settings ReadSettings(int argc, char** argv) {
   settings.fixed = Words(given["--fix"]);
   settings.variant = given["--variant"];
   settings.out = given["--out"];
-  if (!given["--repeats"].empty()) settings.repeats = std::max(1, std::atoi(given["--repeats"].c_str()));
+  if (!given["--repeats"].empty()) settings.rounds.count = std::max(1, std::atoi(given["--repeats"].c_str()));
+  settings.rounds.rest = std::chrono::milliseconds(std::max(0, std::atoi(given["--rest"].c_str())));
   return settings;
 }
 

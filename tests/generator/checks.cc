@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <map>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
@@ -24,6 +25,7 @@
 #include "lowering/kernel_ir_printer.h"
 #include "lowering/restride.h"
 #include "lowering/target.h"
+#include "runtime/compile_lowered.h"
 #include "tests/generator/device_run.h"
 #include "tests/lowering/nvrtc_harness.h"
 #include "tests/lowering/program_sim.h"
@@ -88,10 +90,11 @@ class Checker {
   bool Valid();
   bool RoundTrips();
   bool Lowers();
-  bool LowersFor(const char* arch, const Program& program, const CallData& call, const ArgClass& arg_class,
+  bool LowersFor(const std::string& arch, const Program& program, const CallData& call, const ArgClass& arg_class,
                  const std::string& what);
   bool Simulates(const std::vector<kir::Kernel>& kernels, const Program& program, CallData run, const std::string& what);
-  bool Compiles(const Lowered& lowered, const std::string& arch);
+  bool IsCompiled(const std::string& arch, bool general) const;
+  bool Compiles(const Program& program, const Lowered& lowered, const ArgClass& arg_class, const Target& target);
   bool RunsOnDevice(const std::string& family);
   bool RunsOnDevices();
   bool FitsClass(const Program& program, const ArgClass& arg_class) const;
@@ -102,7 +105,7 @@ class Checker {
   Program special_;
   CallData call_, expected_;
   bool compares_ = true;
-  std::string kernels_;  // text of the kernels compared last
+  std::set<std::string> simulated_;  // texts of kernels
   Verdict verdict_;
 };
 
@@ -198,24 +201,38 @@ bool Checker::Simulates(const std::vector<kir::Kernel>& kernels, const Program& 
   return Agrees(run, Cat("differs ", what));
 }
 
-bool Checker::Compiles(const Lowered& lowered, const std::string& arch) {
-  const TestCubin cubin = CompileForTest(lowered.source, arch);
+// Whether code for `arch` and this class is compiled.
+bool Checker::IsCompiled(const std::string& arch, bool general) const {
+  const auto& targets = options_.compile;
+  const auto at = static_cast<size_t>(std::find(targets.begin(), targets.end(), arch) - targets.begin());
+  if (at == targets.size() || (options_.one_target && case_.data_seed % targets.size() != at)) return false;
+  return !options_.one_class || (case_.data_seed / targets.size() % 2 == 0) == general;
+}
+
+// As the runtime does it.
+bool Checker::Compiles(const Program& program, const Lowered& lowered, const ArgClass& arg_class, const Target& target) {
+  static const absl::StatusOr<std::shared_ptr<const Nvrtc>> nvrtc = Nvrtc::Load();
+  if (!nvrtc.ok()) return Fault("compile", ToStd(nvrtc.status().message()));
+  CompileOptions options = OptionsFor(program, arg_class, target, (*nvrtc)->version());
+  options.extra_flags = {"--ptxas-options=-v"};
+  const absl::StatusOr<CompiledCode> code = CompileLowered(**nvrtc, program, lowered, options);
   ++verdict_.compiled;
-  verdict_.spills += cubin.spill_bytes > 0;
-  if (!cubin.ok) return Fault(Cat("compile ", arch), cubin.complaints);
+  if (!code.ok()) return Fault(Cat("compile ", target.arch), ToStd(code.status().message()));
+  const PtxasReport report = ReadPtxasReport(code->log);
+  verdict_.spills += report.spill_bytes > 0;
   // printf is a call, across which ptxas keeps no wgmma unfinished, wherever it stands: C7510.
-  size_t remark = cubin.log.find("C75");
-  while (remark != std::string::npos && Prints(special_) && cubin.log.compare(remark, 5, "C7510") == 0)
-    remark = cubin.log.find("C75", remark + 1);
-  if (remark != std::string::npos) return Fault(Cat("remark ", arch), cubin.log.substr(remark, 200));
+  for (const std::string& remark : code->codegen_warnings) {
+    if (!Prints(special_) || !absl::StrContains(remark, "C7510")) return Fault(Cat("remark ", target.arch), remark);
+  }
   return true;
 }
 
-bool Checker::LowersFor(const char* arch, const Program& program, const CallData& call, const ArgClass& arg_class,
+bool Checker::LowersFor(const std::string& arch, const Program& program, const CallData& call, const ArgClass& arg_class,
                         const std::string& what) {
   LowerOptions options;
   options.verify_each = true;
-  const absl::StatusOr<Lowered> lowered = Lower(program, arg_class, *FindTarget(arch), options);
+  const Target target = *FindTarget(arch);
+  const absl::StatusOr<Lowered> lowered = Lower(program, arg_class, target, options);
   if (lowered.status().code() == absl::StatusCode::kResourceExhausted) return ++verdict_.refused, true;
   if (lowered.status().code() == absl::StatusCode::kUnimplemented) {
     Fault("not lowered", ToStd(lowered.status().message()));
@@ -229,19 +246,12 @@ bool Checker::LowersFor(const char* arch, const Program& program, const CallData
     const std::string fault = kir::VerifyKernel(kernel);
     if (!fault.empty()) return Fault(Cat("kernel verifier ", what), fault);
   }
-  if (options_.simulate && text != kernels_ && FitsClass(program, arg_class)) {
-    kernels_ = text;
+  // What two targets or classes have in common is simulated once.
+  if (options_.simulate && FitsClass(program, arg_class) && simulated_.insert(text).second) {
     if (!Simulates(lowered->kernel_ir, program, call, what)) return false;
   }
-  const size_t targets = options_.compile.size();
   const bool general = arg_class == GeneralArgClass(program);
-  for (size_t i = 0; i < targets; ++i) {
-    if (options_.one_target && case_.data_seed % targets != i) continue;
-    if (options_.one_class && (case_.data_seed / targets % 2 == 0) != general) continue;
-    const std::string& compiled = options_.compile[i];
-    if (FindTarget(compiled)->family == FindTarget(arch)->family && !Compiles(*lowered, compiled)) return false;
-  }
-  return true;
+  return !IsCompiled(arch, general) || Compiles(program, *lowered, arg_class, target);
 }
 
 bool Checker::Lowers() {
@@ -251,7 +261,7 @@ bool Checker::Lowers() {
   const Program padded = WithPaddedRows(special_, inputs);
   const absl::StatusOr<CallData> padded_call = WithStridesOf(padded, case_, call_);
   if (!padded_call.ok()) return Fault("padded rows", ToStd(padded_call.status().message()));
-  for (const char* arch : {"sm_80", "sm_90a"}) {
+  for (const std::string arch : {"sm_80", "sm_89", "sm_90a"}) {
     if (!LowersFor(arch, special_, call_, GeneralArgClass(special_), Cat(arch, " general"))) return false;
     if (!LowersFor(arch, special_, call_, FastArgClass(special_), Cat(arch, " fast"))) return false;
     if (inputs.empty()) continue;

@@ -64,21 +64,23 @@ int NumberBefore(const std::string& line, const std::string& unit, int otherwise
   return std::atoi(line.c_str() + begin);
 }
 
-void ReadReport(TestCubin& result) {
-  std::istringstream lines(result.log);
+}  // namespace
+
+PtxasReport ReadPtxasReport(const std::string& log) {
+  PtxasReport report;
+  std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
-    result.registers = std::max(result.registers, NumberBefore(line, " registers", -1));
-    result.stack_bytes = std::max(result.stack_bytes, NumberBefore(line, " bytes stack frame", -1));
-    result.spill_bytes = std::max(result.spill_bytes, NumberBefore(line, " bytes spill stores", -1));
-    const bool report = line.find("ptxas info") != std::string::npos && line.find("C75") == std::string::npos;
-    if (!report && (line.find("warning") != std::string::npos || line.find("error") != std::string::npos ||
-                    line.find("C75") != std::string::npos)) {
-      result.complaints += line + "\n";
+    report.registers = std::max(report.registers, NumberBefore(line, " registers", -1));
+    report.stack_bytes = std::max(report.stack_bytes, NumberBefore(line, " bytes stack frame", -1));
+    report.spill_bytes = std::max(report.spill_bytes, NumberBefore(line, " bytes spill stores", -1));
+    const bool info = line.find("ptxas info") != std::string::npos && line.find("C75") == std::string::npos;
+    if (!info && (line.find("warning") != std::string::npos || line.find("error") != std::string::npos ||
+                  line.find("C75") != std::string::npos)) {
+      report.complaints += line + "\n";
     }
   }
+  return report;
 }
-
-}  // namespace
 
 bool HasNvrtc() { return LoadApi() != nullptr; }
 
@@ -100,7 +102,7 @@ TestCubin CompileForTest(const std::string& source, const std::string& arch) {
   result.code = is_virtual ? Fetch(program, api.ptx_size, api.ptx) : Fetch(program, api.cubin_size, api.cubin);
   api.destroy(&program);
   result.ok = result.ok && !result.code.empty();
-  ReadReport(result);
+  static_cast<PtxasReport&>(result) = ReadPtxasReport(result.log);
   return result;
 }
 

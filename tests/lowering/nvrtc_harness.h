@@ -5,14 +5,17 @@
 
 namespace tilert {
 
-struct TestCubin {
+// What ptxas says with -v, over all kernels.
+struct PtxasReport {
+  int registers = -1, stack_bytes = -1, spill_bytes = -1;  // −1 when absent
+  std::string complaints;                                  // lines that are warnings or errors
+};
+PtxasReport ReadPtxasReport(const std::string& log);
+
+struct TestCubin : PtxasReport {
   bool ok = false;
-  std::string log;   // remarks of NVRTC and ptxas, with ptxas' resource report (-v)
+  std::string log;   // remarks of NVRTC and ptxas, with ptxas' resource report
   std::string code;  // cubin; PTX text when asked for compute_NN
-  // Of the resource report, over all kernels; −1 when absent.
-  int registers = -1, stack_bytes = -1, spill_bytes = -1;
-  // Lines of the log that are warnings or errors.
-  std::string complaints;
 };
 
 // False when libnvrtc is not installed: skip the test.
